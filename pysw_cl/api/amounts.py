@@ -10,9 +10,9 @@ _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _TIMES = {"": 1, "S": 1, "M": 60, "H": 3600, "D": 86400}
 
 
-def size(text: str) -> float:
+def size(text: str) -> int:
     """Bytes from ``10G``, ``500MB``, ``1048576``: powers of 1024.  Raises InputError."""
-    return _amount(text, _SIZES, "B?", "a size above 0, like 500M or 10G")
+    return int(_amount(text, _SIZES, "B?", "a size above 0, like 500M or 10G"))
 
 
 def seconds(text: str) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,14 @@ FEW_ALPHAS = 8
 MANY_LENGTH = 150
 
 DNA, PROTEIN = b"ACGT", b"ARNDCQEGHILKMFPSTWYV"
-PROTEINS: dict[str, Any] = {"sub_score": "BLOSUM62", "gap_cost": (11, 1)}
+#: The scoring of each.
+SCORINGS: dict[bytes, dict[str, Any]] = {
+    DNA: {},
+    PROTEIN: {"sub_score": "BLOSUM62", "gap_cost": (11, 1)},
+}
 
-#: Computes something on a device.
-Job = Callable[[Any], None]
+#: Computes something on a ``device``.
+Job = Callable[..., Any]
 
 
 def _pair(length: int, letters: bytes) -> tuple[bytes, bytes]:
@@ -42,52 +47,33 @@ def _pair(length: int, letters: bytes) -> tuple[bytes, bytes]:
     return query.tobytes(), np.where(rng.random(length) < 0.1, other, query).tobytes()
 
 
-def _align(pair: tuple[bytes, bytes], options: dict[str, Any], device: Any) -> None:
-    align(*pair, device=device, **options)
-
-
-def _align_many(pairs: list[tuple[bytes, bytes]], options: dict[str, Any], device: Any) -> None:
-    align_many(pairs, device=device, **options)
-
-
-def _paths(runtime: Runtime, mode: str, letters: bytes, options: dict[str, Any]) -> Iterator[Job]:
+def _alone(runtime: Runtime, mode: str, letters: bytes) -> Iterator[Job]:
+    how: dict[str, Any] = {"mode": mode, **SCORINGS[letters]}
     alphas = default_plan(runtime).alphas
     for alpha in alphas if len(alphas) <= FEW_ALPHAS else ():
-        given = {"mode": mode, "output": "score", "plan": {"alpha": alpha}, **options}
-        yield partial(_align, _pair(MANY_LENGTH, letters), given)
+        yield partial(
+            align, *_pair(MANY_LENGTH, letters), output="score", plan={"alpha": alpha}, **how
+        )
     for length in LENGTHS:
         if letters == DNA or length <= LONGEST_PROTEIN:
-            yield partial(_align, _pair(length, letters), {"mode": mode, **options})
-
-
-def _dna(runtime: Runtime) -> Iterator[Job]:
-    return _paths(runtime, "local", DNA, {})
-
-
-def _protein(runtime: Runtime) -> Iterator[Job]:
-    return _paths(runtime, "local", PROTEIN, PROTEINS)
-
-
-def _global(runtime: Runtime) -> Iterator[Job]:
-    yield from _paths(runtime, "global", DNA, {})
-    yield from _paths(runtime, "global", PROTEIN, PROTEINS)
+            yield partial(align, *_pair(length, letters), **how)
 
 
 def _many(runtime: Runtime) -> Iterator[Job]:
-    for letters, options in ((DNA, {}), (PROTEIN, PROTEINS)):
+    for letters, options in SCORINGS.items():
         alike = [_pair(MANY_LENGTH, letters)] * 2
         apart = [(alike[0][0], alike[0][0][::-1])] * 2
-        for output in ("score", "ends", "matches", "path"):
-            for mode in ("local", "global"):
-                for pairs in (apart, alike):  # scores of fewer and of more bits
-                    yield partial(_align_many, pairs, {"mode": mode, "output": output, **options})
+        for output, mode in product(("score", "ends", "matches", "path"), ("local", "global")):
+            for pairs in (apart, alike):  # scores of fewer and of more bits
+                how: dict[str, Any] = {"mode": mode, "output": output, **options}
+                yield partial(align_many, pairs, **how)
 
 
 #: What each kind aligns on a device.
 KINDS: dict[str, Callable[[Runtime], Iterator[Job]]] = {
-    "dna": _dna,
-    "protein": _protein,
-    "global": _global,
+    "dna": partial(_alone, mode="local", letters=DNA),
+    "protein": partial(_alone, mode="local", letters=PROTEIN),
+    "global": lambda on: chain(_alone(on, "global", DNA), _alone(on, "global", PROTEIN)),
     "many": _many,
 }
 
@@ -137,6 +123,6 @@ def prepare(
         run.begin(count)
         for done, job in enumerate(jobs):
             run.tell(done, Stage("pairs", done, count))
-            job(runtime)
+            job(device=runtime)
         run.tell(count, Stage("pairs", count, count))
     return len(runtime.programs)

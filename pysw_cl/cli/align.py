@@ -1,4 +1,4 @@
-"""``pysw-cl align``."""
+"""``pysw-cl align``, and what ``pysw-cl plot`` runs."""
 
 from __future__ import annotations
 
@@ -9,27 +9,18 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from ..results.formats import FORMATS, make_writer
-from .arguments import add_compared, count, number
-from .asked import (
-    advise,
-    align_asked,
-    check_together,
-    plan_asked,
-    setting_asked,
-    top_asked,
-    usage,
-)
-from .compute import Run, has_batches, in_batches, one_by_one
-from .output import Results, say
-from .pairs import counted, every_pair, how_many, matched_pairs
-from .records import LeftOut, sides_of
-from .running import add_run, running
+from ..results.formats import FORMATS
+from .arguments import add_compared, add_run
+from .asked import advise, align_asked, check_together, plan_asked, setting_asked, usage
+from .compute import drawn, has_batches, one_by_one, select
+from .output import Results, Running, running
+from .parser import count, number
+from .records import counted, every_pair, how_many, matched_pairs, only, sides_of
 from .saved_pairs import SavedPairs
 
 if TYPE_CHECKING:
     from ..results.formats.row import Row
-    from .pairs import Pair
+    from .records import Pair
 
 
 def add_to(commands: Any) -> None:
@@ -59,6 +50,7 @@ def add_to(commands: Any) -> None:
         "save rows there, and go on if a run was interrupted; of several pairs each has a folder "
         "in it",
     )
+    parser.set_defaults(picture=None)
 
 
 def _add_choice(add: Any) -> None:
@@ -100,70 +92,68 @@ def _add_choice(add: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Align the pairs of records, and print the results."""
+    """Align the pairs of records, and print the results; of `plot` draw the only one, too."""
     from ..api.advice import Tally, warn_of_letters
     from ..drivers.options import ModeOptions
 
-    _check(args)
+    check_together(args)
+    if args.picture is not None:
+        from ..results.plot import require
+
+        require()
     with usage(args):
-        options = (align_asked if args.alignments is None else top_asked)(args, None)[0]
+        options = align_asked(args)[0]
     scoring = options.scoring
     ends = options.free.flags if isinstance(options, ModeOptions) else ()
     setting = setting_asked(args, args.output, scoring, args.mode, ends)
-    setting = replace(setting, second_best=args.second_best)
     advise(args, scoring)
     plan = plan_asked(args)
     with running(args) as to:
-        left_out = LeftOut(to.tell)
-        to.report.begin(args.device, plan)
-        tally = Tally(scoring)
-        lists = FORMATS[args.outfmt.name].lists_targets
-        listed: list[tuple[str, int]] | None = [] if lists else None
-        sides = sides_of(args, tally, left_out if args.skip_bad else None, listed)
-        searched: Counter[str] = Counter()
+        to.begin(args.device, plan)
+        tally, searched = Tally(scoring), Counter[str]()
+        listed: list[tuple[str, int]] | None = (
+            [] if FORMATS[args.outfmt.name].lists_targets else None
+        )
+        sides = sides_of(args, tally, to.leave_out if args.skip_bad else None, listed)
         pairs = counted((matched_pairs if args.pairs else every_pair)(*sides), searched)
-        setting = replace(setting, targets=listed or [], searched=searched)
-        results = Results(to.stream, make_writer(args.outfmt.name, setting), to.bar)
-        for rows in _rows(args, pairs, Run(to.bar, to.report, *how_many(*sides, args.pairs))):
+        if args.picture is not None:
+            found = drawn(args, only(pairs, "plot"), to)
+        setting = replace(
+            setting, targets=listed or [], searched=searched, second_best=args.second_best
+        )
+        results = Results(to, args.outfmt.name, setting)
+        if args.picture is None:
+            found = _rows(args, pairs, to, how_many(*sides, args.pairs))
+        for rows in select(found, args.min_score, args.top):
             results.write(rows)
         results.end()
         warn_of_letters(tally)
-        to.report.end()
-        left_out.summary()
+        to.end()
     return 0
 
 
-def _rows(args: argparse.Namespace, pairs: Iterator[Pair], run: Run) -> Iterator[Iterable[Row]]:
-    """The rows that are printed.  Several pairs go through the batch engine if it can do what is
-    asked."""
+def _rows(
+    args: argparse.Namespace,
+    pairs: Iterator[Pair],
+    to: Running,
+    size: tuple[int | None, int | None],
+) -> Iterator[Iterable[Row]]:
+    """The rows of the results.  Several pairs go through the batch engine if it can do what is
+    asked.  ``size``: how many pairs and cells there are; None: nobody knows."""
     first = list(islice(pairs, 2))
+    pairs, several = chain(first, pairs), len(first) > 1
     if len(first) == 1 and args.top is not None:
-        say(
+        to.tell(
             "note: --top keeps the best targets of each query; for several alignments of one pair, "
-            "which it once gave, there is --alignments",
-            run.bar,
+            "which it once gave, there is --alignments"
         )
-    batches = len(first) > 1 and has_batches(args)
-    if len(first) > 1:
+    batches = several and has_batches(args)
+    if several and to.bar is not None:
         whole = args.query_range is None and args.target_range is None
-        run.expect(batches and whole)
-    if args.checkpoint is not None and len(first) > 1:
-        return one_by_one(args, chain(first, pairs), run, SavedPairs(args))
-    return (in_batches if batches else one_by_one)(args, chain(first, pairs), run)
+        to.bar.expect(size[0], size[1] if batches and whole else None)
+    if batches:
+        from .batches import in_batches  # NumPy
 
-
-def _check(args: argparse.Namespace) -> None:
-    """End with a usage error where arguments do not go together."""
-    several, saved = args.alignments is not None, args.checkpoint is not None
-    check_together(args,
-        (args.top is not None and args.pairs,
-         "--top cannot go with --pairs, where each query has one target"),
-        (args.top is not None and saved, "--top cannot go with --checkpoint"),
-        (several and args.top is not None, "--alignments cannot go with --top"),
-        (several and saved, "--alignments cannot go with --checkpoint"),
-        (several and args.mode != "local", "--alignments is for --mode local"),
-        (several and (args.free_ends is not False or args.max_cost != "auto"),
-         "--alignments cannot go with --free-ends or --max-cost, which are for --mode global"),
-        (args.second_best and (several or saved),
-         "--second-best cannot go with --alignments or --checkpoint"),
-    )  # fmt: skip
+        return in_batches(args, pairs, to)
+    saved = SavedPairs(args) if several and args.checkpoint is not None else None
+    return one_by_one(args, pairs, to, saved)

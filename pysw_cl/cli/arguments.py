@@ -1,16 +1,17 @@
-"""Arguments that several subcommands have, and how their texts are read."""
+"""Arguments that several subcommands have.
+
+``add`` is the method ``add_argument`` of a parser, or of a group of its options."""
 
 from __future__ import annotations
 
 import argparse
-import re
-from math import isfinite
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
-from ..errors import InputError
-from ..results.formats import ALIASES, FORMATS, format_named
-from . import region
+from ..results.formats import FORMATS
+from . import parser as read
 from .parser import Parser
+from .progress import add_quiet
 
 
 def add_compared(parser: Parser) -> None:
@@ -21,32 +22,32 @@ def add_compared(parser: Parser) -> None:
     add(
         "--mode",
         metavar="{local,global}",
-        type=mode,
+        type=read.mode,
         default="local",
         help="default: local; --free-ends makes a global comparison a semi-global one",
     )
     add(
         "--free-ends",
         metavar="ENDS",
-        type=free_ends,
+        type=read.free_ends,
         default=False,
         help="which end gaps are free in global mode, 0 or 1 each: one value for all, two for gaps "
         "in the query and in the target, or four for query start, query end, target start, target "
         "end; 1,0 fits a short query into a long target (default: 0)",
     )
     add_scoring(parser.group("scoring"))
-    region.add_strand(add)
+    add_strand(add)
     add(
         "--left-align",
         action="store_true",
         help="move every gap to the left, along the target, as far as the score stays the same, as "
         "minimap2 and VCF have them",
     )
-    region.add_ranges(add)
+    add_ranges(add)
     add(
         "--max-cost",
         metavar="N",
-        type=max_cost,
+        type=read.max_cost,
         default="auto",
         help="in global mode, how far below the best conceivable score the first band of the "
         "matrix reaches; auto: find out; none: compute all cells; never changes a result; with N "
@@ -56,14 +57,37 @@ def add_compared(parser: Parser) -> None:
     add_device(parser.group("run"))
 
 
-def add_output(add: Any) -> None:
-    """Declare ``--output`` on a parser, whose ``add_argument`` is given."""
+def add_strand(add: Callable[..., Any]) -> None:
+    """Declare ``--strand``."""
+    add(
+        "--strand",
+        choices=("plus", "minus", "both"),
+        default="plus",
+        help="align each query as it is, its reverse complement, or whichever of them scores more; "
+        "nucleotides only (default: plus)",
+    )
+
+
+def add_ranges(add: Callable[..., Any]) -> None:
+    """Declare the parts of sequences that are compared."""
+    for side in ("query", "target"):
+        add(
+            f"--{side}-range",
+            metavar="START-END",
+            type=read.letter_range,
+            help=f"compare only these letters of each {side}, counted from 1 and END included, as "
+            "in samtools; START- goes on to the end",
+        )
+
+
+def add_output(add: Callable[..., Any]) -> None:
+    """Declare ``--output``."""
     choices = ("score", "ends", "path")
     add("--output", choices=choices, default="path", help="how much to compute (default: path)")
 
 
-def add_device(add: Any) -> None:
-    """Declare ``--device`` on a parser, whose ``add_argument`` is given."""
+def add_device(add: Callable[..., Any]) -> None:
+    """Declare ``--device`` and ``--threads``."""
     add(
         "--device",
         default="auto",
@@ -73,10 +97,10 @@ def add_device(add: Any) -> None:
     add_threads(add)
 
 
-def add_threads(add: Any) -> None:
-    """Declare ``--threads`` on a parser, whose ``add_argument`` is given."""
+def add_threads(add: Callable[..., Any]) -> None:
+    """Declare ``--threads``."""
     text = "compute in at most so many threads, on a CPU (default: one for each of its cores)"
-    add("--threads", metavar="N", type=count, help=text)
+    add("--threads", metavar="N", type=read.count, help=text)
 
 
 def limit_threads(args: argparse.Namespace) -> None:
@@ -89,10 +113,10 @@ def limit_threads(args: argparse.Namespace) -> None:
         parallel.AT_ONCE = min(parallel.AT_ONCE, threads)
 
 
-def add_scores(add: Any) -> None:
-    """Declare scores and gap costs on a parser, whose ``add_argument`` is given."""
-    add("--match", metavar="N", type=number, help="score of two equal letters (default: 1)")
-    add("--mismatch", metavar="N", type=number, help="score of two others (default: -3)")
+def add_scores(add: Callable[..., Any]) -> None:
+    """Declare scores and gap costs."""
+    add("--match", metavar="N", type=read.number, help="score of two equal letters (default: 1)")
+    add("--mismatch", metavar="N", type=read.number, help="score of two others (default: -3)")
     add(
         "--matrix",
         metavar="NAME",
@@ -102,20 +126,20 @@ def add_scores(add: Any) -> None:
     add(
         "--gap-open",
         metavar="N",
-        type=number,
+        type=read.number,
         help="paid once by every gap; a gap of k letters costs open + k * extend (default: what is "
         "usual for the matrix, 11 for BLOSUM62; 3 without one)",
     )
     add(
         "--gap-extend",
         metavar="N",
-        type=number,
+        type=read.number,
         help="per letter (default: what is usual for the matrix, 1 for BLOSUM62; 2 without one)",
     )
 
 
-def add_scoring(add: Any) -> None:
-    """Declare the scoring on a parser, whose ``add_argument`` is given."""
+def add_scoring(add: Callable[..., Any]) -> None:
+    """Declare the scoring."""
     add_scores(add)
     add(
         "--wildcard",
@@ -125,6 +149,7 @@ def add_scoring(add: Any) -> None:
     )
     add(
         "--unknown-as",
+        dest="unknown",
         metavar="LETTER",
         default="error",
         help="take letters outside the alphabet as this one, such as X for proteins (default: they "
@@ -138,12 +163,12 @@ def add_scoring(add: Any) -> None:
     )
 
 
-def add_formats(add: Any) -> None:
-    """Declare the form of results on a parser, whose ``add_argument`` is given."""
+def add_formats(add: Callable[..., Any]) -> None:
+    """Declare the form of results."""
     add(
         "--outfmt",
         metavar="{" + ",".join(FORMATS) + "}",
-        type=outfmt,
+        type=read.outfmt,
         help="; ".join(f"{name}: {one.about}" for name, one in FORMATS.items())
         + " (default: what the end of the name of -o says, else paf, which needs --output path, "
         "and tsv for less)",
@@ -151,31 +176,19 @@ def add_formats(add: Any) -> None:
     add(
         "--width",
         metavar="N",
-        type=count,
+        type=read.count,
         help="letters on a line of --outfmt pair and fasta (default: 60)",
     )
     add(
         "--limit",
         metavar="N",
-        type=count,
+        type=read.count,
         help="columns of an alignment that --outfmt pair shows (default: all)",
     )
 
 
-def add_results(add: Any) -> None:
-    """Declare where results go and in which form, on a parser whose ``add_argument`` is given."""
-    add_formats(add)
-    add_out(add)
-    add(
-        "-v",
-        "--verbose",
-        action="store_true",
-        help="say on standard error which device and plan are used, and what the run cost",
-    )
-
-
-def add_out(add: Any) -> None:
-    """Declare ``-o`` on a parser, whose ``add_argument`` is given."""
+def add_out(add: Callable[..., Any]) -> None:
+    """Declare ``-o``."""
     add(
         "-o",
         dest="out",
@@ -185,110 +198,47 @@ def add_out(add: Any) -> None:
     )
 
 
-class Outfmt(NamedTuple):
-    """A format, and the columns that are chosen for it."""
-
-    name: str
-    fields: tuple[str, ...] = ()
-
-
-def outfmt(text: str) -> Outfmt:
-    """The name of a format; for BLAST's tables, with the names of columns after it."""
-    name, *fields = text.split() or [""]
-    try:
-        found = format_named(name)
-        if fields and "fields" not in FORMATS[found].takes:
-            able = " and ".join(ALIASES)
-            raise InputError(f"{found} has no choice of columns; {able} have")
-        if fields:
-            from ..results.formats.blast import fields_asked
-
-            fields_asked(fields)
-    except InputError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    return Outfmt(found, tuple(fields))
-
-
-def add_plan(add: Any) -> None:
-    """Declare ``--plan`` on a parser, whose ``add_argument`` is given."""
+def add_plan(add: Callable[..., Any]) -> None:
+    """Declare ``--plan``."""
     add(
         "--plan",
         metavar="KEY=VALUE,...",
-        type=plan,
+        type=read.plan,
         help="set B, T, alpha, lanes, form, engine or another parameter by hand, such as "
         "B=4,traceback.pieces=8",
     )
 
 
-def plan(text: str) -> dict[str, int | float | str]:
-    """The fields of a plan and of its tuning, by their names: numbers, or names of what they are
-    set to."""
-    found: dict[str, int | float | str] = {}
-    for part in text.split(","):
-        key, _, value = part.partition("=")
-        if not key or not value or key in found:
-            raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE,KEY=VALUE,...")
-        found[key] = _value(value)
-    return found
+def add_run(
+    parser: Parser, run: Callable[[argparse.Namespace], int], checkpoint: str | None = None
+) -> None:
+    """Declare where results go and how they are computed; ``run`` is the subcommand.
 
-
-def _value(text: str) -> int | float | str:
-    """A whole number, a number with a point or an exponent, or a name."""
-    if re.fullmatch(r"[+-]?[0-9]+", text):
-        return int(text)
-    if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
-        return float(text)
-    return text
-
-
-def number(text: str) -> int | float:
-    """A finite number, whole if it is written so."""
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        found = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
-    if not isfinite(found):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a finite number")
-    return found
-
-
-def mode(text: str) -> str:
-    """``local`` or ``global``; the error for another word names the --free-ends that it means."""
-    if text in ("local", "global"):
-        return text
-    from ..drivers.problem import free_ends_of
-
-    ends = free_ends_of(text)
-    hint = f"; use --mode global --free-ends {ends[1]}{ends[2]}" if ends else ""
-    raise argparse.ArgumentTypeError(f"{text!r} is not local or global{hint}")
-
-
-def count(text: str) -> int:
-    """A whole number of at least 1."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
-    return int(text)
-
-
-def max_cost(text: str) -> str | int | float | None:
-    """``auto``, ``none`` (None) or a number."""
-    if text in ("auto", "none"):
-        return None if text == "none" else text
-    try:
-        return number(text)
-    except argparse.ArgumentTypeError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not auto, none or a number") from None
-
-
-def free_ends(text: str) -> bool | tuple[bool, ...]:
-    """One, two or four of 0 and 1, with commas between them."""
-    truth = {"0": False, "false": False, "1": True, "true": True}
-    parts = [part.strip() for part in text.lower().split(",")]
-    if len(parts) not in (1, 2, 4) or not all(part in truth for part in parts):
-        raise argparse.ArgumentTypeError(f"{text!r} is not 1, 2 or 4 of 0 and 1, like 0,1")
-    ends = tuple(truth[part] for part in parts)
-    return ends[0] if len(ends) == 1 else ends
+    ``checkpoint``: the help of ``--checkpoint``, if it has that option."""
+    add = parser.group("run")
+    add_output_file = parser.group("output")
+    add_formats(add_output_file)
+    add_out(add_output_file)
+    add_output_file(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="say on standard error which device and plan are used, and what the run cost",
+    )
+    add_plan(add)
+    if checkpoint is not None:
+        add("--checkpoint", metavar="DIR", help=checkpoint)
+    add(
+        "--disk-size",
+        metavar="SIZE",
+        type=read.size,
+        help="bytes that DIR may take, like 500M or 10G (default: 10G, or less for 128 rows)",
+    )
+    add(
+        "--stop-after",
+        metavar="TIME",
+        type=read.seconds,
+        help="stop at the next row after this time, like 90m or 2h, with exit code 3",
+    )
+    add_quiet(add)
+    parser.set_defaults(run=run, usage_error=parser.error)

@@ -7,30 +7,24 @@ whoever finds it, and an error of a file or of its letters ends with 1.
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import FormatError, InputError
 from ..results.formats import FOREIGN, FORMATS, check, end_of_name, format_of_file, usual_format
-from .arguments import Outfmt
+from .parser import Outfmt
 
 if TYPE_CHECKING:
-    from ..drivers.options import (
-        AlignOptions,
-        AlignResources,
-        EndsOptions,
-        ManyOptions,
-        Resources,
-        TopOptions,
-        TraceOptions,
-    )
     from ..drivers.progress import Progress
     from ..planning.plan import Plan
     from ..results.formats.writer import Setting
     from ..scoring.scoring import Scoring
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -45,90 +39,35 @@ def usage(args: argparse.Namespace) -> Iterator[None]:
         args.usage_error(str(error))
 
 
-def align_asked(
-    args: argparse.Namespace, progress: Progress | None
-) -> tuple[AlignOptions, AlignResources]:
-    """What `align` is asked about every pair, but for its ranges, and what it computes with."""
-    from ..drivers.options import AlignOptions, AlignResources
+def align_asked(args: argparse.Namespace, progress: Progress | None = None) -> tuple[Any, Any]:
+    """What `align`, or with --alignments `align_top`, is asked about every pair, but for its
+    ranges, and what it computes with: options and resources."""
+    from ..drivers.options import AlignOptions, AlignResources, Resources, TopOptions
 
-    second = getattr(args, "second_best", False)
-    turned = _turned(args)
-    options = AlignOptions(**_compared(args), output=args.output, **turned, second_best=second)
-    resources = AlignResources(
-        max_cost=args.max_cost,
-        **_resources(args, progress),
-        checkpoint=args.checkpoint,
-        disk_size=args.disk_size,
-        stop_after=args.stop_after,
-    )
+    if args.alignments is not None:
+        least = 1 if args.min_score is None else args.min_score
+        options: Any = options_asked(args, TopOptions, k=args.alignments, min_score=least)
+        return options, resources_asked(args, Resources, progress=progress)
+    options = options_asked(args, AlignOptions)
+    resources = resources_asked(args, AlignResources, progress=progress)
     resources.band_cost(args.mode)
     return options, resources
 
 
-def many_asked(
-    args: argparse.Namespace, output: str, progress: Progress | None
-) -> tuple[ManyOptions, Resources]:
-    """What `align_many` is asked for this ``output``, and what it computes with."""
-    from ..drivers.options import ManyOptions, Resources
+def options_asked(args: argparse.Namespace, kind: type[T], **other: Any) -> T:
+    """The options of this kind that the command line has, but for ranges; ``other``: those that it
+    has otherwise."""
+    from ..drivers.options import made_of
 
-    second = args.second_best and output == "path"
-    options = ManyOptions(**_compared(args), **_turned(args), output=output, second_best=second)
-    return options, Resources(**_resources(args, progress))
+    whole = {"query_range": None, "target_range": None}
+    return made_of(kind, {**vars(args), **scores_asked(args), **whole, **other})
 
 
-def top_asked(args: argparse.Namespace, progress: Progress | None) -> tuple[TopOptions, Resources]:
-    """What `align_top` is asked about every pair, but for its ranges, and what it computes with."""
-    from ..drivers.options import Resources, TopOptions
+def resources_asked(args: argparse.Namespace, kind: type[T], **other: Any) -> T:
+    """The resources of this kind that the command line has; ``other``: as for `options_asked`."""
+    from ..drivers.options import made_of
 
-    options = TopOptions(
-        **_scoring(args),
-        **_turned(args),
-        output=args.output,
-        k=args.alignments,
-        min_score=1 if args.min_score is None else args.min_score,
-    )
-    return options, Resources(**_resources(args, progress))
-
-
-def ends_asked(
-    args: argparse.Namespace, progress: Progress | None
-) -> tuple[EndsOptions, Resources]:
-    """What `best_ends` is asked about every pair, but for its ranges, and what it computes with."""
-    from ..api.ends import with_engine
-    from ..drivers.options import EndsOptions, Resources
-
-    options = EndsOptions(
-        **_scoring(args),
-        k=args.k,
-        min_separation=args.min_separation,
-        min_score=args.min_score,
-        output="path" if args.places and args.paths else "ends",
-        strand=args.strand,
-    )
-    plan = with_engine(args.engine, args.plan)
-    return options, Resources(device=args.device, plan=plan, progress=progress)
-
-
-def paths_asked(options: EndsOptions, highest: float) -> TraceOptions:
-    """What `trace_ends` is asked about the ends that `best_ends` found with ``options``."""
-    from ..drivers.options import TraceOptions
-
-    return TraceOptions(
-        highest=highest,
-        sub_score=options.scoring,
-        query_range=options.query_range,
-        target_range=options.target_range,
-        strand=options.strand,
-    )
-
-
-def _compared(args: argparse.Namespace) -> dict[str, Any]:
-    return {**_scoring(args), "mode": args.mode, "free_ends": args.free_ends}
-
-
-def _turned(args: argparse.Namespace) -> dict[str, Any]:
-    """The strand, and where the gaps of paths go."""
-    return {"strand": args.strand, "left_align": args.left_align}
+    return made_of(kind, {**vars(args), "kernel_times": args.verbose, **other})
 
 
 def scores_asked(args: argparse.Namespace) -> dict[str, Any]:
@@ -138,15 +77,6 @@ def scores_asked(args: argparse.Namespace) -> dict[str, Any]:
     return {
         "sub_score": (match, mismatch) if args.matrix is None else args.matrix,
         "gap_cost": _gap_cost(args),
-    }
-
-
-def _scoring(args: argparse.Namespace) -> dict[str, Any]:
-    return {
-        **scores_asked(args),
-        "wildcard": args.wildcard,
-        "unknown": args.unknown_as,
-        "allow_odd_scoring": args.allow_odd_scoring,
     }
 
 
@@ -161,15 +91,6 @@ def _gap_cost(args: argparse.Namespace) -> tuple[int | float, int | float] | Non
     return usual[0] if given[0] is None else given[0], usual[1] if given[1] is None else given[1]
 
 
-def _resources(args: argparse.Namespace, progress: Progress | None) -> dict[str, Any]:
-    return {
-        "device": args.device,
-        "plan": args.plan,
-        "progress": progress,
-        "kernel_times": args.verbose,
-    }
-
-
 def plan_asked(args: argparse.Namespace) -> Plan:
     """The plan on the device, both as the command line has them.
 
@@ -181,14 +102,24 @@ def plan_asked(args: argparse.Namespace) -> Plan:
         return engine_for(args.device, args.plan).plan
 
 
-def check_together(args: argparse.Namespace, *more: tuple[bool, str]) -> None:
-    """End with a usage error where arguments of `align` or `plot` do not go together.
-
-    ``more``: what else may be wrong, and what is said then."""
+def check_together(args: argparse.Namespace) -> None:
+    """End with a usage error where arguments of `align` or `plot` do not go together."""
+    several, saved = args.alignments is not None, args.checkpoint is not None
     scores, limits = (args.match, args.mismatch), (args.disk_size, args.stop_after)
     penalty = args.mismatch is not None and args.mismatch > 0
-    wrong = [
-        *more,
+    for is_wrong, message in (
+        (args.picture and args.out and os.path.realpath(args.out) == os.path.realpath(args.picture),
+         "-o and PICTURE are the same file"),
+        (args.top is not None and args.pairs,
+         "--top cannot go with --pairs, where each query has one target"),
+        (args.top is not None and saved, "--top cannot go with --checkpoint"),
+        (several and args.top is not None, "--alignments cannot go with --top"),
+        (several and saved, "--alignments cannot go with --checkpoint"),
+        (several and args.mode != "local", "--alignments is for --mode local"),
+        (several and (args.free_ends is not False or args.max_cost != "auto"),
+         "--alignments cannot go with --free-ends or --max-cost, which are for --mode global"),
+        (args.second_best and (several or saved),
+         "--second-best cannot go with --alignments or --checkpoint"),
         (args.matrix is not None and scores != (None, None),
          "--matrix cannot go with --match or --mismatch"),
         (penalty, "--mismatch is a score that is added, so it is negative, as in --mismatch -3; "
@@ -196,14 +127,17 @@ def check_together(args: argparse.Namespace, *more: tuple[bool, str]) -> None:
         (args.mode == "local" and args.free_ends not in (False, (False,) * 2, (False,) * 4),
          "--free-ends goes with --mode global; --mode local leaves out what lowers the score"),
         (args.query == args.target == "-", "QUERY and TARGET cannot both be standard input"),
-        (args.checkpoint is None and limits != (None, None),
-         "--disk-size and --stop-after go with --checkpoint"),
-    ]  # fmt: skip
-    for is_wrong, message in wrong:
+        (not saved and limits != (None, None), "--disk-size and --stop-after go with --checkpoint"),
+    ):  # fmt: skip
         if is_wrong:
             args.usage_error(message)
     check_output(args, args.output)
-    _check_files(args, query=args.query, target=args.target)
+    written, read = {"-o": args.out, "PICTURE": args.picture}, ("query", "target")
+    for (name, out), what in product(written.items(), read):
+        path = getattr(args, what)
+        there = out is not None and Path(out).exists() and Path(path).is_file()
+        if there and Path(out).samefile(path):
+            args.usage_error(f"{name} {out} is {what.upper()}, which would be overwritten")
 
 
 def check_output(args: argparse.Namespace, output: str) -> None:
@@ -246,16 +180,6 @@ def setting_asked(
     with usage(args):
         check(args.outfmt.name, setting)
     return setting
-
-
-def _check_files(args: argparse.Namespace, **read: str) -> None:
-    """End with a usage error if -o, or the picture of ``plot``, is one of the files that are read
-    (by what they are called)."""
-    written = {"-o": args.out, "PICTURE": getattr(args, "picture", None)}
-    for (name, out), (what, path) in product(written.items(), read.items()):
-        there = out is not None and Path(out).exists() and Path(path).is_file()
-        if there and Path(out).samefile(path):
-            args.usage_error(f"{name} {out} is {what.upper()}, which would be overwritten")
 
 
 def advise(args: argparse.Namespace, scoring: Scoring) -> None:

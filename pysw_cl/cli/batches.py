@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import time
+import argparse
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..api.pair_aligner import PairAligner
+from ..api.parts import PartLimits, in_lists
+from ..drivers.options import ManyOptions, Resources
 from ..errors import InputError, PyswError, RecomputedWarning
+from ..results.formats.row import TableRows
+from .asked import options_asked, resources_asked
+from .output import Running
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..drivers.options import ManyOptions, Resources
-    from ..results.stats import Stats
     from ..sequences.sequence import Sequence
-    from .pairs import Pair
+    from .records import Pair
 
     #: A range as the command line has it: from letter to letter, from 0, or to the end; None: all.
     Span = tuple[int, int | None] | None
@@ -65,86 +69,70 @@ class Choice:
         return np.asarray(scores >= np.maximum(self._nth[of], self._least))
 
 
-def tables_of(
-    pairs: Iterator[Pair],
-    options: ManyOptions,
-    resources: Resources,
-    begin: Callable[[], None],
-    ranges: tuple[Span, Span] = (None, None),
-    chosen: Choice | None = None,
-) -> Iterator[tuple[list[Pair], NDArray[Any], Stats]]:
-    """What `align_many` finds for ``pairs``, in parts and in order: the pairs of a part, their
-    table, and what it cost.
-
-    ``begin`` is called before a part is computed.  ``ranges``: the letters of each query and of
-    each target that are compared.  With ``chosen`` there are rows of the pairs that it chooses.  An
-    error about a pair begins with the names of its records.
-    """
-    from ..api.pair_aligner import PairAligner
-
-    done = 0
-    with PairAligner(options, resources) as aligner:
-        for part in parts(pairs, ranges=ranges):
-            begin()
+def in_batches(args: argparse.Namespace, pairs: Iterator[Pair], to: Running) -> Iterator[TableRows]:
+    """The results of ``pairs`` in parts and in order, at least those that can be printed.  An error
+    about a pair begins with the names of its records."""
+    options = options_asked(args, ManyOptions, min_score=None)
+    scoring, least, top = options.scoring, args.min_score, args.top
+    common = {"mode": args.mode, "scoring": scoring, "free_ends": options.free.flags}
+    chosen = None if least is None and top is None else Choice(least, top, scoring.scale)
+    ranges, done = (args.query_range, args.target_range), 0
+    with PairAligner(options, resources_asked(args, Resources, progress=to.bar)) as aligner:
+        for part in parts(pairs, ranges):
+            to.begin_part()
             if chosen is not None:
                 chosen.begin(part)
             try:
-                table, stats, wrong = aligner.align(
-                    _texts(part, ranges), resources.progress, done, chosen
-                )
+                table, stats, wrong = aligner.align(_texts(part, ranges), to.bar, done, chosen)
             except PyswError as error:
                 raise _named(error, part) from None
             if wrong is not None:
                 warnings.warn(wrong, RecomputedWarning, stacklevel=2)
-            done += len(part)
             for side, span in zip(("query", "target"), ranges, strict=True):
                 for name in (f"{side}_start", f"{side}_end"):
                     if span is not None and name in (table.dtype.names or ()):
                         table[name] += np.where(table[name] < 0, 0, span[0])
-            yield part, table, stats
+            to.add([stats], len(part))
+            done += len(part)
+            if chosen is not None:
+                part = [part[k] for k in table["pair"].tolist()]
+            yield TableRows(part, table, common)
 
 
-def parts(
-    pairs: Iterator[Pair],
-    clock: Callable[[], float] = time.monotonic,
-    ranges: tuple[Span, Span] = (None, None),
-) -> Iterator[list[Pair]]:
-    """``pairs`` in parts, each within the limits or of one pair.  ``ranges``: see `tables_of`.
+def parts(pairs: Iterator[Pair], ranges: tuple[Span, Span] = (None, None)) -> Iterator[list[Pair]]:
+    """``pairs`` in parts of growing size, whose letters in these ranges count.
 
     An InputError of ``pairs`` is raised after the part with all pairs before it."""
-    most_pairs, most_cells = FIRST_PAIRS, FIRST_CELLS
-    part: list[Pair] = []
+    wrong: list[InputError] = []
     seen: set[int] = set()  # the records of the part
-    last: Sequence | None = None
-    m = cells = letters = 0
-    until = 0.0
-    wrong: InputError | None = None
-    try:
-        for pair in pairs:
-            query, target = pair
-            if query is not last:
-                last, m = query, len(_within(query, ranges[0]))
-            n = len(_within(target, ranges[1]))
-            new = (0 if id(query) in seen else m) + (0 if id(target) in seen else n)
-            full = cells + m * n > most_cells or letters + new > MOST_LETTERS
-            if part and (full or len(part) == most_pairs or clock() > until):
-                yield part
-                most_pairs = min(2 * most_pairs, MOST_PAIRS)
-                most_cells = min(2 * most_cells, MOST_CELLS)
-                part, cells, letters, new = [], 0, 0, m + n
-                seen.clear()
-            if not part:
-                until = clock() + PATIENCE
-            if new:
-                seen.update((id(query), id(target)))
-            cells, letters = cells + m * n, letters + new
-            part.append(pair)
-    except InputError as error:
-        wrong = error
-    if part:
-        yield part
-    if wrong is not None:
-        raise wrong
+
+    def sound() -> Iterator[Pair]:
+        try:
+            yield from pairs
+        except InputError as error:
+            wrong.append(error)
+
+    def limits() -> Iterator[PartLimits]:
+        most_pairs, most_cells = FIRST_PAIRS, FIRST_CELLS
+        while True:
+            seen.clear()
+            yield PartLimits(most_pairs, MOST_LETTERS, most_cells)
+            most_pairs, most_cells = (
+                min(2 * most_pairs, MOST_PAIRS),
+                min(2 * most_cells, MOST_CELLS),
+            )
+
+    def weigh(some: list[Pair]) -> tuple[int, int]:
+        query, target = some[0]
+        m, n = len(_within(query, ranges[0])), len(_within(target, ranges[1]))
+        letters = (0 if id(query) in seen else m) + (0 if id(target) in seen else n)
+        if letters:
+            seen.update((id(query), id(target)))
+        return letters, m * n
+
+    yield from in_lists(sound(), limits(), weigh, PATIENCE)
+    if wrong:
+        raise wrong[0]
 
 
 def _within(record: Sequence, span: Span) -> NDArray[np.uint8]:

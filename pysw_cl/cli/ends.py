@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any
 
-from ..results.formats import FOREIGN, FORMATS, end_of_name, format_of_file, make_writer
-from ..results.formats.files import written
+from ..results.formats import FOREIGN, FORMATS, end_of_name, format_of_file
 from ..results.formats.row import row_of, shown_name
-from . import region
-from .arguments import add_device, add_formats, add_out, add_plan, add_scoring, count, number
-from .asked import advise, check_output, ends_asked, paths_asked, setting_asked, usage
-from .output import Results, patiently
-from .pairs import counted, every_pair
-from .progress import add_quiet, progress_of, room_for_output
-from .records import sides_of
+from . import arguments
+from .asked import advise, check_output, options_asked, resources_asked, setting_asked, usage
+from .output import Results, running
+from .parser import count, number
+from .progress import add_quiet
+from .records import counted, every_pair, ranges, sides_of
 
 if TYPE_CHECKING:
-    from ..api.bar import ProgressBar
     from ..drivers.options import EndsOptions, Resources
     from ..results.alignment import Alignment
     from ..sequences.sequence import Sequence
@@ -68,94 +63,80 @@ def add_to(commands: Any) -> None:
         "align --alignments K finds them (default: every cell is an end)",
     )
     add("--min-score", metavar="N", type=number, default=1, help="the least score (default: 1)")
-    region.add_ranges(add)
-    region.add_strand(add)
-    add_scoring(parser.group("scoring"))
-    _add_output(parser.group("output"))
-    add = parser.group("run")
-    add_device(add)
-    add("--engine", default="auto", help="auto, wavefront, rowscan or reference (default: auto)")
-    add_plan(add)
-    add_quiet(add)
-    parser.set_defaults(run=run, usage_error=parser.error, mode="local")
-
-
-def _add_output(add: Any) -> None:
-    """Declare where results go, and in which form."""
-    add_out(add)
+    arguments.add_ranges(add)
+    arguments.add_strand(add)
+    arguments.add_scoring(parser.group("scoring"))
+    add = parser.group("output")
+    arguments.add_out(add)
     add(
         "--paths",
         action="store_true",
         help="write the best alignment that ends at each place, in a format of align, in the place "
         "of the table",
     )
-    add_formats(add)
+    arguments.add_formats(add)
+    add = parser.group("run")
+    arguments.add_device(add)
+    add("--engine", default="auto", help="auto, wavefront, rowscan or reference (default: auto)")
+    arguments.add_plan(add)
+    add_quiet(add)
+    parser.set_defaults(run=run, usage_error=parser.error, mode="local")
+    parser.set_defaults(verbose=False, checkpoint=None)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the table, or the alignments."""
     from ..api.advice import Tally, warn_of_letters
-    from ..api.ends import best_ends_with
+    from ..api.ends import best_ends_with, with_engine
     from ..api.top import align_top_with
+    from ..drivers.options import EndsOptions, Resources
 
     _check(args)
     with usage(args):
-        options = ends_asked(args, None)[0]
-    show = _alignments if args.paths else _table
+        output = "path" if args.places and args.paths else "ends"
+        options = options_asked(args, EndsOptions, output=output)
+        plan = with_engine(args.engine, args.plan)
+        resources = resources_asked(args, Resources, plan=plan)
     advise(args, options.scoring)
-    tally = Tally(options.scoring)
-    listed: list[tuple[str, int]] | None = [] if _lists_targets(args) else None
-    with written(args.out) as stream, progress_of(sys.stderr, args.quiet) as bar:
-        resources = ends_asked(args, bar)[1]
+    tally, searched = Tally(options.scoring), Counter[str]()
+    lists = args.paths and FORMATS[args.outfmt.name].lists_targets
+    listed: list[tuple[str, int]] | None = [] if lists else None
+    find: Any = align_top_with if args.places else best_ends_with
+    with running(args) as to:
+        resources = replace(resources, progress=to.bar)
         sides = sides_of(args, tally, None, listed)
-        output = Output(stream, bar, listed or [], Counter())
-        with show(args, options, resources, output) as put:
-            pairs = counted(every_pair(*sides), output.searched)
-            for query, target in patiently(pairs, ONE_BY_ONE, bar):
-                ranges = region.ranges(args, query, target)
-                asked = replace(options, query_range=ranges[0], target_range=ranges[1])
-                find = align_top_with if args.places else best_ends_with
-                put(query, target, asked, find(query, target, asked, resources, True))
+        if args.paths:
+            setting = setting_asked(args, "path", options.scoring, "local", (False,) * 4)
+            setting = replace(setting, targets=listed or [], searched=searched)
+            results = Results(to, args.outfmt.name, setting)
+        else:
+            to.write("\t".join(COLUMNS + ("strand",) * (args.strand != "plus")) + "\n")
+        pairs = counted(every_pair(*sides), searched)
+        for query, target in to.patiently(pairs, ONE_BY_ONE):
+            asked = replace(options, **ranges(args, query, target))
+            found = find(query, target, asked, resources, True)
+            if not args.paths:
+                to.write("".join(_lines(args, query, target, found)))
+                continue
+            if not args.places and len(found):
+                found = _paths(query, target, found, asked, resources)
+            results.write(map(row_of, found))
+        if args.paths:
+            results.end()
         warn_of_letters(tally)
     return 0
 
 
-class Output(NamedTuple):
-    """Where results go, who makes room for them, the targets that a header lists, and how many
-    there are."""
-
-    stream: TextIO
-    bar: ProgressBar | None
-    targets: list[tuple[str, int]]
-    searched: Counter[str]
-
-
-#: Prints the ends of a query in a target, found with these options.
-Put = Callable[["Sequence", "Sequence", "EndsOptions", Any], None]
-
-
-def _lists_targets(args: argparse.Namespace) -> bool:
-    return args.paths and FORMATS[args.outfmt.name].lists_targets
-
-
-@contextmanager
-def _table(
-    args: argparse.Namespace, options: EndsOptions, resources: Resources, out: Output
-) -> Iterator[Put]:
-    """Prints a line for each end."""
-    stranded = options.strand != "plus"
-    out.stream.write("\t".join(COLUMNS + ("strand",) * stranded) + "\n")
-
-    def put(query: Sequence, target: Sequence, asked: EndsOptions, found: Any) -> None:
-        rows = map(_place, found) if args.places else found.tolist()
-        names = f"{shown_name(query, 'query')}\t{shown_name(target, 'target')}\t"
-        with room_for_output(out.bar if out.stream is sys.stdout else None):
-            for score, query_end, target_end, *strand in rows:
-                row = [score, query_end, target_end, *(SIGNS[one] for one in strand if stranded)]
-                out.stream.write(names + "\t".join(map(str, row)) + "\n")
-            out.stream.flush()
-
-    yield put
+def _lines(
+    args: argparse.Namespace, query: Sequence, target: Sequence, found: Any
+) -> Iterable[str]:
+    """A line for each end."""
+    names = f"{shown_name(query, 'query')}\t{shown_name(target, 'target')}\t"
+    for score, query_end, target_end, *strand in (
+        map(_place, found) if args.places else found.tolist()
+    ):
+        signs = [SIGNS[one] for one in strand if args.strand != "plus"]
+        yield names + "\t".join(map(str, [score, query_end, target_end, *signs])) + "\n"
 
 
 def _place(found: Alignment) -> tuple[Any, ...]:
@@ -164,30 +145,17 @@ def _place(found: Alignment) -> tuple[Any, ...]:
     return found.score, end, found.target_end, found.strand
 
 
-@contextmanager
-def _alignments(
-    args: argparse.Namespace, options: EndsOptions, resources: Resources, out: Output
-) -> Iterator[Put]:
-    """Prints the alignment of each end in a format."""
+def _paths(
+    query: Sequence, target: Sequence, ends: Any, options: EndsOptions, resources: Resources
+) -> list[Alignment]:
+    """The alignments of the ends that `best_ends` found with ``options``."""
     from ..api.trace_ends import trace_ends_with
+    from ..drivers.options import TraceOptions, made_of
 
-    setting = setting_asked(args, "path", options.scoring, "local", (False,) * 4)
-    writer = make_writer(
-        args.outfmt.name, replace(setting, targets=out.targets, searched=out.searched)
-    )
-    results = Results(out.stream, writer, out.bar)
+    known = {"sub_score": options.scoring, "highest": ends["score"][0].item(), "output": "path"}
+    asked = made_of(TraceOptions, {**vars(options), **known})
     unseen = replace(resources, progress=None)  # the bar shows the matrix, which takes the time
-
-    def put(query: Sequence, target: Sequence, asked: EndsOptions, found: Any) -> None:
-        if args.places or not len(found):
-            results.write(map(row_of, found))
-            return
-        traced = paths_asked(asked, found["score"][0].item())
-        paths = trace_ends_with(query, target, found, traced, unseen, known=True)
-        results.write(map(row_of, paths))
-
-    yield put
-    results.end()
+    return trace_ends_with(query, target, ends, asked, unseen, known=True)
 
 
 def _check(args: argparse.Namespace) -> None:

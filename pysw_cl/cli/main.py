@@ -108,7 +108,9 @@ def _run(argv: Iterable[str] | None) -> int:
     try:
         words = sys.argv[1:] if argv is None else list(argv)
         try:
-            args = make_parser().parse_args(words)
+            parser = make_parser()
+            args = parser.parse_args(words)
+            args.parse = parser.parse_args  # for `resume`, which reads a saved command
             args.command = shlex.join(["pysw-cl", *words])  # for files that name it
             limit_threads(args)
             code: int = args.run(args)

@@ -1,31 +1,114 @@
-"""Where results and messages go: results to a stream, in one of the formats; messages to standard
-error."""
+"""What the subcommands that compare run in, and where they write: results to a stream, in one of
+the formats; messages, and what ``--verbose`` tells, to standard error."""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
-from ..errors import printable
-from .progress import room_for_output
+from ..errors import PyswError, printable
+from ..results.formats import make_writer
+from ..results.formats.files import written
+from . import ending
+from .progress import progress_of, room_for_output
 
 if TYPE_CHECKING:
     from ..api.bar import ProgressBar
+    from ..planning.plan import Plan
     from ..results.formats.row import Row
-    from ..results.formats.writer import Writer
+    from ..results.formats.writer import Setting
+    from ..results.stats import Stats
 
 T = TypeVar("T")
 
+#: Seconds in which pairs are compared one after the other before that is said.
+PATIENCE = 1.0
+
+
+@contextlib.contextmanager
+def running(args: argparse.Namespace) -> Iterator[Running]:
+    """Runs a subcommand: its file of results appears at the end, its bar is wiped, and signals
+    say how to go on."""
+    ending.checkpoint = args.checkpoint
+    with written(args.out) as stream, progress_of(sys.stderr, args.quiet) as bar:
+        yield Running(stream, bar, args.verbose)
+
+
+class Running:
+    """What a subcommand writes and counts: results go to ``stream``, ``bar`` draws how far it is,
+    if that is drawn, and with ``verbose`` it is told what is computed and what that cost."""
+
+    def __init__(self, stream: TextIO, bar: ProgressBar | None, verbose: bool) -> None:
+        self.stream, self.bar, self._verbose = stream, bar, verbose
+        self._pairs = self._left_out = 0
+        self._stats: Stats | None = None
+
+    def tell(self, message: str) -> None:
+        """A line on standard error, for which a progress bar makes room."""
+        with contextlib.nullcontext() if self.bar is None else self.bar.hidden():
+            print("pysw-cl:", printable(message), file=sys.stderr)
+
+    def write(self, text: str) -> None:
+        """Write some results.  A progress bar makes room for them."""
+        with room_for_output(self.bar if self.stream is sys.stdout else None):
+            self.stream.write(text)
+            self.stream.flush()
+
+    def patiently(self, items: Iterable[T], note: str) -> Iterator[T]:
+        """The items; once they have taken a while, and there is another one, ``note`` is told."""
+        tell_at: float | None = time.monotonic() + PATIENCE
+        for k, item in enumerate(items):
+            if k and tell_at is not None and time.monotonic() > tell_at:
+                self.tell(note)
+                tell_at = None
+            yield item
+
+    def leave_out(self, error: PyswError) -> None:
+        """Tell of a record that is left out because it is bad."""
+        self._left_out += 1
+        self.tell(f"left out: {error}")
+
+    def begin(self, device: Any, plan: Plan) -> None:
+        """Tell the device, by what the command line calls it, and the plan."""
+        if not self._verbose:
+            return
+        if plan.device:
+            from ..opencl.device import get_runtime
+
+            self.tell(f"device: {get_runtime(device).info}")
+        self.tell(f"plan: {plan}")
+
+    def begin_part(self) -> None:
+        """The next pairs are computed from now on."""
+        if self.bar is not None:
+            self.bar.begin()
+
+    def add(self, costs: Iterable[Stats], pairs: int = 1) -> None:
+        """So many more pairs are done, at these costs."""
+        self._pairs += pairs
+        for stats in costs if self._verbose else ():
+            self._stats = stats if self._stats is None else self._stats.plus(stats)
+
+    def end(self) -> None:
+        """Tell what all of them cost, and how many records were left out."""
+        if self._stats is not None:
+            pairs = "1 pair" if self._pairs == 1 else f"{self._pairs:,} pairs"
+            self.tell(f"{pairs}: {self._stats}")
+        if self._left_out:
+            were = "record was" if self._left_out == 1 else "records were"
+            self.tell(f"{self._left_out:,} {were} left out")
+
 
 class Results:
-    """Writes rows in a format to a stream.  A progress bar makes room for them."""
+    """Writes rows in a format."""
 
-    def __init__(self, stream: TextIO, writer: Writer, bar: ProgressBar | None) -> None:
-        self._stream, self._writer, self._bar = stream, writer, bar
-        self._header = writer.header()
+    def __init__(self, to: Running, name: str, setting: Setting) -> None:
+        self._to, self._writer = to, make_writer(name, setting)
+        self._header = self._writer.header()
 
     def write(self, rows: Iterable[Row]) -> None:
         """Write some results."""
@@ -36,29 +119,6 @@ class Results:
         self._put(self._writer.end(), always=bool(self._header))
 
     def _put(self, text: str, always: bool = False) -> None:
-        if not text and not always:
-            return
-        with room_for_output(self._bar if self._stream is sys.stdout else None):
-            self._stream.write(self._header + text)
-            self._stream.flush()
-        self._header = ""
-
-
-#: Seconds in which pairs are compared one after the other before that is said.
-PATIENCE = 1.0
-
-
-def patiently(items: Iterable[T], note: str, bar: ProgressBar | None) -> Iterator[T]:
-    """The items; once they have taken a while, and there is another one, ``note`` is said."""
-    said_at: float | None = time.monotonic() + PATIENCE
-    for k, item in enumerate(items):
-        if k and said_at is not None and time.monotonic() > said_at:
-            say(note, bar)
-            said_at = None
-        yield item
-
-
-def say(message: str, bar: ProgressBar | None = None) -> None:
-    """A line on standard error, for which a progress bar makes room."""
-    with contextlib.nullcontext() if bar is None else bar.hidden():
-        print("pysw-cl:", printable(message), file=sys.stderr)
+        if text or always:
+            self._to.write(self._header + text)
+            self._header = ""

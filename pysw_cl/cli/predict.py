@@ -10,9 +10,9 @@ from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from . import region
-from .arguments import add_device, add_output, add_plan, add_scores, mode
+from .arguments import add_device, add_output, add_plan, add_scores, add_strand
 from .asked import scores_asked, usage
+from .parser import mode
 
 if TYPE_CHECKING:
     from ..planning.model.predict import Prediction
@@ -44,7 +44,7 @@ def add_to(commands: Any) -> None:
         add = parser.group("comparison")
         add("--mode", metavar="{local,global}", type=mode, default="local", help="default: local")
         if parser is predict:
-            region.add_strand(add)
+            add_strand(add)
             add_output(add)
         add_scores(parser.group("scoring"))
         add_device(parser.group("run"))

@@ -1,44 +1,31 @@
-"""The records of QUERY and of TARGET: checked before anything is computed where that can be, held
-where they are few, and read again where they are many."""
+"""The records of QUERY and of TARGET, and the pairs that they make: checked before anything is
+computed where that can be, held where they are few, and read again where they are many."""
 
 from __future__ import annotations
 
 import argparse
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ..errors import SequenceError
-from . import region
+from ..errors import InputError, SequenceError
 
 if TYPE_CHECKING:
     from ..api.advice import Tally
-    from ..scoring.scoring import Scoring
     from ..sequences.sequence import Sequence
+
+    #: A query and a target.
+    Pair = tuple[Sequence, Sequence]
 
 #: Bytes of the records of a file that are kept in memory; a file with more is read again.
 KEEP = 1 << 29
 #: Bytes of a record beside its letters.
 RECORD = 400
-
-
-class LeftOut:
-    """Tells which records are left out because they are bad, and counts them."""
-
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say, self.count = say, 0
-
-    def __call__(self, error: SequenceError) -> None:
-        self.count += 1
-        self._say(f"left out: {error}")
-
-    def summary(self) -> None:
-        """Tell how many there were, if any."""
-        if self.count:
-            were = "record was" if self.count == 1 else "records were"
-            self._say(f"{self.count:,} {were} left out")
+#: Stands for a record past the end.
+_END: Any = object()
 
 
 class Records:
@@ -53,7 +40,7 @@ class Records:
         self,
         path: str,
         check: Callable[[Sequence], None],
-        left_out: LeftOut | None = None,
+        left_out: Callable[[SequenceError], None] | None = None,
         keep: int | None = None,
         note: Callable[[Sequence], None] | None = None,
     ) -> None:
@@ -104,11 +91,10 @@ class Records:
         from ..sequences.reading import read_sequences
 
         told = self.count is not None  # by the survey
-        bad = 0
+        bad: list[None] = []
 
         def leave_out(error: SequenceError) -> None:
-            nonlocal bad
-            bad += 1
+            bad.append(None)
             if self._left_out is not None and not told:
                 self._left_out(error)
 
@@ -120,42 +106,19 @@ class Records:
                 if self._left_out is None:
                     raise
                 leave_out(error)
-            else:
-                if self._note is not None and not told:
-                    self._note(record)
-                yield from _nothing(bad)
-                bad = 0
-                yield record
-        yield from _nothing(bad)
-
-
-def _nothing(count: int) -> Iterator[None]:
-    for _ in range(count):
-        yield None
-
-
-def letter_check(
-    scoring: Scoring,
-    side: str,
-    part_of: Callable[[Sequence], tuple[int, int] | None],
-) -> Callable[[Sequence], None]:
-    """Checks that a record of this side ("query" or "target") has only letters that the scoring
-    has.  ``part_of`` gives the part of a record that is compared; None: all of it."""
-
-    def check(record: Sequence) -> None:
-        start, end = part_of(record) or (0, len(record))
-        try:
-            scoring.check_letters(record.letters[start:end], side, start)
-        except SequenceError as error:
-            raise SequenceError(f"{side} {record.name}: {error}") from None
-
-    return check
+                continue
+            if self._note is not None and not told:
+                self._note(record)
+            yield from bad
+            bad.clear()
+            yield record
+        yield from bad
 
 
 def sides_of(
     args: argparse.Namespace,
     tally: Tally,
-    left_out: LeftOut | None = None,
+    left_out: Callable[[SequenceError], None] | None = None,
     targets_of: list[tuple[str, int]] | None = None,
 ) -> tuple[Records, Records]:
     """The records of QUERY and of TARGET, which are checked where they can be read again.  The
@@ -164,18 +127,25 @@ def sides_of(
     ``targets_of`` gets name and length of each target; those of a pipe are read for that, and held.
     """
 
+    def check(side: str, record: Sequence) -> None:
+        start, end = place(args, side, record) or (0, len(record))
+        try:
+            tally.scoring.check_letters(record.letters[start:end], side, start)
+        except SequenceError as error:
+            raise SequenceError(f"{side} {record.name}: {error}") from None
+
     def note(side: str, record: Sequence) -> None:
         if targets_of is not None and side == "target":
             targets_of.append((record.name, len(record)))
         if tally.needed:
-            start, end = region.place(args, side, record) or (0, len(record))
+            start, end = place(args, side, record) or (0, len(record))
             tally.add(record.letters[start:end])
 
     noted = tally.needed or targets_of is not None
     queries, targets = (
         Records(
             getattr(args, side),
-            letter_check(tally.scoring, side, partial(region.place, args, side)),
+            partial(check, side),
             left_out,
             note=partial(note, side) if noted else None,
         )
@@ -186,3 +156,103 @@ def sides_of(
     if targets_of is not None and not targets.again:
         deque(targets.read(once_more=True), 0)
     return queries, targets
+
+
+def place(args: argparse.Namespace, side: str, record: Sequence) -> tuple[int, int] | None:
+    """The part that is compared of this record of a side ("query" or "target"), None for all of it.
+
+    Raises InputError, in the numbers of the command line, for a range that leaves the record.
+    """
+    given: tuple[int, int | None] | None = getattr(args, f"{side}_range")
+    if given is None:
+        return None
+    start, end = given[0], len(record) if given[1] is None else given[1]
+    if not start < end <= len(record):
+        shown = f"{start + 1}-{given[1] or ''}"
+        raise InputError(
+            f"--{side}-range {shown} goes past the end of {side} {record.name}, "
+            f"which has {len(record)} letters"
+        )
+    return start, end
+
+
+def ranges(args: argparse.Namespace, query: Sequence, target: Sequence) -> dict[str, Any]:
+    """The options that say which parts of these records are compared.  Raises InputError."""
+    return {
+        f"{side}_range": place(args, side, record)
+        for side, record in (("query", query), ("target", target))
+    }
+
+
+def every_pair(queries: Records, targets: Records) -> Iterator[Pair]:
+    """Every query with every target, in the order of the files, without those that are left out.
+
+    Targets of a pipe are held as a whole, unless there is only one query."""
+    ahead = not targets.again
+    source = (record for record in queries.read() if record is not None)
+    query = next(source, None)
+    while query is not None:
+        following = next(source, None) if ahead else None
+        for target in targets.read(once_more=following is not None):
+            if target is not None:
+                yield query, target
+        query = following if ahead else next(source, None)
+
+
+def matched_pairs(queries: Records, targets: Records) -> Iterator[Pair]:
+    """Record i of one with record i of the other, without the pairs of which a record is left out.
+
+    Raises InputError for different numbers of records: before the first pair where both are known,
+    else where one ends."""
+    if None not in (queries.count, targets.count) and queries.count != targets.count:
+        raise _unmatched(queries, targets, (queries.count, targets.count))
+    sources = queries.read(), targets.read()
+    for done, (query, target) in enumerate(zip_longest(*sources, fillvalue=_END)):
+        if query is _END or target is _END:
+            counts = tuple(
+                done + (0 if record is _END else 1 + sum(1 for _ in source))
+                for record, source in zip((query, target), sources, strict=True)
+            )
+            raise _unmatched(queries, targets, counts)
+        if query is not None and target is not None:
+            yield query, target
+
+
+def counted(pairs: Iterator[Pair], count: Counter[str]) -> Iterator[Pair]:
+    """The pairs; counts "queries", and the "targets" of the first, which are those of any."""
+    last = None
+    for query, target in pairs:
+        count["queries"] += query is not last
+        count["targets"] += count["queries"] == 1
+        last = query
+        yield query, target
+
+
+def how_many(queries: Records, targets: Records, matched: bool) -> tuple[int | None, int | None]:
+    """How many pairs there are, those that are left out included, and how many cells they have;
+    None for what is not known."""
+    if queries.count is None or targets.count is None:
+        return None, None
+    if matched:
+        return queries.count, None
+    return queries.count * targets.count, queries.letters * targets.letters
+
+
+def only(pairs: Iterator[Pair], what: str) -> list[Pair]:
+    """The only pair that there is, if any.  Raises InputError for more; ``what`` takes one."""
+    found = list(islice(pairs, 2))
+    if len(found) > 1:
+        raise InputError(
+            f"{what} is for one query and one target, and the files have more records; give files "
+            "with one record each"
+        )
+    return found
+
+
+def _unmatched(queries: Records, targets: Records, counts: tuple[int | None, ...]) -> InputError:
+    names = ["standard input" if side.path == "-" else side.path for side in (queries, targets)]
+    return InputError(
+        f"--pairs aligns record i of QUERY with record i of TARGET, but {names[0]} has "
+        f"{counts[0]:,} and {names[1]} has {counts[1]:,}; "
+        "without --pairs every query is aligned with every target"
+    )

@@ -7,12 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PlanError
-from ..results.formats import make_writer
 from ..results.formats.row import row_of
-from .arguments import add_threads
-from .asked import check_output, setting_asked, usage
-from .output import Results
-from .running import add_run, running
+from .arguments import add_run, add_threads
+from .asked import check_output, resources_asked, setting_asked, usage
+from .output import Results, running
 from .saved_pairs import resumed
 
 if TYPE_CHECKING:
@@ -47,23 +45,15 @@ def run(args: argparse.Namespace) -> int:
         return int(pairs.run(pairs))
     with running(args) as to:
         with usage(args):
-            given = ResumeResources(
-                checkpoint=args.checkpoint,
-                device=args.device,
-                plan=args.plan,
-                progress=to.bar,
-                disk_size=args.disk_size,
-                stop_after=args.stop_after,
-                kernel_times=args.verbose,
-            )
+            given = resources_asked(args, ResumeResources, progress=to.bar)
         setting, device, plan = _look(args, given)
-        to.report.begin(device, plan)
-        results = Results(to.stream, make_writer(args.outfmt.name, setting), to.bar)
+        to.begin(device, plan)
+        results = Results(to, args.outfmt.name, setting)
         found = resume_with(given)
-        to.report.add_all([found.stats])
+        to.add([found.stats])
         results.write([row_of(found)])
         results.end()
-        to.report.end()
+        to.end()
     return 0
 
 

@@ -33,6 +33,7 @@ class SavedPairs:
     """The checkpoints of the pairs of a command, which come in the same order in every run."""
 
     def __init__(self, args: argparse.Namespace) -> None:
+
         self.folder, self.number = Path(args.checkpoint), 0
         after = args.stop_after
         self._until = None if after is None else time.monotonic() + after
@@ -79,8 +80,6 @@ class SavedPairs:
 def resumed(args: argparse.Namespace) -> argparse.Namespace | None:
     """The arguments of the command that a checkpoint of several pairs is of, with those that a
     resumed run is given; None for another checkpoint."""
-    from .main import make_parser
-
     try:
         content = json.loads((Path(args.checkpoint) / COMMAND).read_text())
         command, files = str(content["command"]), dict(content["files"])
@@ -90,7 +89,7 @@ def resumed(args: argparse.Namespace) -> argparse.Namespace | None:
         raise CheckpointError(
             f"{args.checkpoint}/{COMMAND} is damaged; give the command again that began the run"
         ) from None
-    again = make_parser().parse_args(shlex.split(command)[1:])
+    again: argparse.Namespace = args.parse(shlex.split(command)[1:])
     own = {name: getattr(args, name) for name in OWN}
     given = {name: getattr(args, name) for name in GIVEN if getattr(args, name) is not None}
     vars(again).update(files, command=command, **own, **given)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .arguments import add_device
 from .asked import usage
-from .checkpoint import seconds
+from .parser import seconds
 from .progress import add_quiet, progress_of
 
 if TYPE_CHECKING:

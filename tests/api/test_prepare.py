@@ -46,8 +46,12 @@ def test_a_fresh_process_builds_nothing(tmp_path: Path) -> None:
 def test_progress_and_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[int, int]] = []
     jobs: list[object] = []
-    monkeypatch.setitem(KINDS, "dna", lambda runtime: iter([jobs.append] * 3))
-    monkeypatch.setitem(KINDS, "many", lambda runtime: iter([jobs.append]))
+
+    def done(device: object) -> None:
+        jobs.append(device)
+
+    monkeypatch.setitem(KINDS, "dna", lambda runtime: iter([done] * 3))
+    monkeypatch.setitem(KINDS, "many", lambda runtime: iter([done]))
     pysw_cl.prepare(kinds=["dna", "many", "dna"], progress=lambda *now: told.append(now))
     assert told == [(k, 4) for k in range(5)]
     assert jobs == [get_runtime("auto")] * 4

@@ -19,7 +19,7 @@ import pysw_cl
 from pysw_cl.api import align as api
 from pysw_cl.api.bar import ProgressBar
 from pysw_cl.cli import main as cli
-from pysw_cl.cli.asked import align_asked, top_asked
+from pysw_cl.cli.asked import align_asked
 from pysw_cl.cli.progress import progress_of
 from pysw_cl.drivers.options import AlignOptions, AlignResources, Resources
 from pysw_cl.errors import InternalError
@@ -118,7 +118,7 @@ def test_standard_input_on_either_side(pair: tuple[str, str], tmp_path: Path) ->
 
 def asked(*argv: str) -> tuple[AlignOptions, AlignResources]:
     """What `align` is asked by a command line, and what it computes with."""
-    return align_asked(cli.make_parser().parse_args(["align", "a", "b", *argv]), None)
+    return align_asked(cli.make_parser().parse_args(["align", "a", "b", *argv]))
 
 
 def fields(of: object) -> dict[str, object]:
@@ -170,7 +170,7 @@ def test_options_reach_align_top() -> None:
         "align a b --alignments 3 --match 2 --gap-open 4 --output ends --device cpu --plan B=4"
     )
     args = cli.make_parser().parse_args([*command.split(), "--wildcard", "N"])
-    options, resources = top_asked(args, None)
+    options, resources = align_asked(args)
     assert fields(options) == {
         "k": 3,
         "min_score": 1,
@@ -187,7 +187,7 @@ def test_options_reach_align_top() -> None:
     }
     assert resources == Resources(device="cpu", plan={"B": 4})
     args = cli.make_parser().parse_args([*command.split(), "--min-score", "2.5"])
-    assert top_asked(args, None)[0].min_score == 2.5
+    assert align_asked(args)[0].min_score == 2.5
 
 
 # Bad input

@@ -9,7 +9,7 @@ from helpers import renamed
 
 import pysw_cl
 from pysw_cl.cli import main as cli
-from pysw_cl.cli.region import letter_range
+from pysw_cl.cli.parser import letter_range
 from pysw_cl.results.formats.pair import text as pair_text
 
 QUERY = "CCCCATGTAATCAACGTTGCA"

@@ -4,6 +4,7 @@ results are printed; through the batch engine and one by one alike."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, repeat
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,7 @@ from test_cli import A, B, fails, fasta, process, run
 
 from pysw_cl.cli import align as command
 from pysw_cl.cli import batches
-from pysw_cl.cli.pairs import every_pair
-from pysw_cl.cli.records import Records
+from pysw_cl.cli.records import Records, every_pair
 from pysw_cl.sequences.sequence import Sequence
 
 LETTERS = "ACGT"
@@ -126,7 +126,7 @@ def test_what_the_batch_engine_cannot_do(
     def together(*_: object) -> None:
         raise AssertionError("pairs went to the batch engine")
 
-    monkeypatch.setattr(command, "in_batches", together)
+    monkeypatch.setattr(batches, "in_batches", together)
     one = ["--plan", "engine=reference", "--output", "score"]
     for options in (
         ["--mode", "global", "--max-cost", "9"],
@@ -163,10 +163,11 @@ def test_parts_hold_few_letters(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [len(part) for part in parts] == [3, 3, 1]
 
 
-def test_a_part_does_not_wait_for_long() -> None:
+def test_a_part_does_not_wait_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     one = Sequence("x", "", np.full(10, 65, np.uint8))
-    times = iter([0.0, 0.1, 0.2, 1.3, 1.4, 1.5])
-    parts = batches.parts(iter([(one, one)] * 4), clock=lambda: next(times))
+    times = chain([0.0, 0.1, 0.2, 1.3], repeat(1.4))
+    monkeypatch.setattr("pysw_cl.api.parts.monotonic", lambda: next(times))
+    parts = batches.parts(iter([(one, one)] * 4))
     assert [len(part) for part in parts] == [3, 1]
 
 

@@ -16,7 +16,7 @@ from saving import tight
 from test_cli import A, B, fails, fasta, run
 
 from pysw_cl.api.bar import ProgressBar
-from pysw_cl.cli import batches, running
+from pysw_cl.cli import batches
 from pysw_cl.results.formats.tsv import COLUMNS
 
 
@@ -246,14 +246,14 @@ def test_what_paths_cost_counts(
 ) -> None:
     """A choice among paths costs the scores of all pairs, and the paths of the chosen ones only."""
     asked: list[tuple[int, int]] = []
-    usual = batches.tables_of
+    usual = batches.PairAligner.align
 
-    def counted(*given):  # type: ignore[no-untyped-def]
-        for part, table, stats in usual(*given):
-            asked.append((len(part), len(table)))
-            yield part, table, stats
+    def counted(aligner: Any, pairs: Any, *given: Any) -> Any:
+        found = usual(aligner, pairs, *given)
+        asked.append((len(pairs), len(found[0])))
+        return found
 
-    monkeypatch.setattr(batches, "tables_of", counted)
+    monkeypatch.setattr(batches.PairAligner, "align", counted)
     assert run(capsys, "align", *files, "--top", "1")[1].count("\n") == 2
     assert asked == [(4, 2)]
 
@@ -294,6 +294,6 @@ def test_the_bar_knows_all_pairs(
 ) -> None:
     monkeypatch.setattr(batches, "FIRST_PAIRS", 2)
     bar = Bar()
-    monkeypatch.setattr(running, "progress_of", lambda *_: contextlib.nullcontext(bar))
+    monkeypatch.setattr("pysw_cl.cli.output.progress_of", lambda *_: contextlib.nullcontext(bar))
     assert run(capsys, "align", *files, *options.split())[0] == 0
     assert bar.told == told

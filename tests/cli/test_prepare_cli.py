@@ -12,7 +12,9 @@ def test_it_says_what_is_ready(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     prepared: list[object] = []
-    monkeypatch.setitem(KINDS, "dna", lambda runtime: iter([prepared.append] * 2))
+    monkeypatch.setitem(
+        KINDS, "dna", lambda runtime: iter([lambda device: prepared.append(device)] * 2)
+    )
     assert main(["prepare", "--for", "dna"]) == 0
     assert len(prepared) == 2
     out, err = capsys.readouterr()

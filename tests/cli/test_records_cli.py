@@ -9,7 +9,7 @@ import pytest
 from test_cli import A, B, fails, fasta, process, run
 
 from pysw_cl.cli import records
-from pysw_cl.cli.records import LeftOut, Records
+from pysw_cl.cli.records import Records
 from pysw_cl.errors import SequenceError
 from pysw_cl.sequences.sequence import Sequence
 
@@ -147,8 +147,8 @@ def test_a_file_of_many_letters_is_read_again_and_its_bad_records_are_named_once
 
     path = fasta(tmp_path / "x.fa", *BAD)
     for keep in (0, records.KEEP):
-        told: list[str] = []
-        side = Records(path, check, LeftOut(told.append), keep)
+        told: list[SequenceError] = []
+        side = Records(path, check, told.append, keep)
         side.survey()
         for _ in range(2):
             names = [None if record is None else record.name for record in side.read()]

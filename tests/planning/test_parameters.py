@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import pysw_cl
-from pysw_cl.cli.arguments import plan as read_plan
+from pysw_cl.cli.parser import plan as read_plan
 from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.reference import ReferencePlan
 from pysw_cl.engines.registry import engine_for, plan_of_facts
