@@ -78,8 +78,8 @@ class ProgressBar:
             #: Pairs and cells of the runs that are done; cells and stage of the run now.
             self._pairs_before = self._cells_before = 0
             self._now: tuple[int, Stage] | None = None
-            #: The share that is done, and its speed as it is predicted.
-            self._share = self._predicted = 0.0
+            #: The share that is done, and that is drawn; its speed as it is predicted.
+            self._share = self._drawn = self._predicted = 0.0
             #: The reports of the last seconds: time without waiting, share, pairs and cells.
             self._reports: deque[NDArray[np.float64]] = deque()
 
@@ -166,7 +166,7 @@ class ProgressBar:
         what, rest = (text.replace("{", "{{").replace("}", "}}") for text in (what, rest))
         known &= self._now is not None
         bar.bar_format = f"{what}{{percentage:5.1f}}%|{{bar}}|{rest}" if known else what + rest
-        bar.n = self._share
+        bar.n = self._drawn
         bar.refresh()
         self._shown = True
 
@@ -176,6 +176,11 @@ class ProgressBar:
         last, parts, is_pairs = self._reports[-1], list[str](), stage.name == "pairs"
         risen, since = last - self._reports[0], now - self._waited - last[0]
         rise, rate, speed = risen[1:] / max(1e-9, risen[0], since)  # it falls without a report
+        share = self._share
+        if rise > 0 and not self._closed.is_set():  # reports come in steps
+            step = last[1] - self._reports[-2][1]
+            share += min(rise * since, 0.9 * step, 0.95 * (1 - share))
+        self._drawn = max(self._drawn, share)
         if is_pairs or self._pairs is not None or self._pairs_before:
             whole = self._pairs or (stage.of if is_pairs else None)
             parts.append(
