@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 
 from ..drivers.batch import BatchDriver
 from ..drivers.batch_layout import as_halves, blame, lengths_of
-from ..drivers.batch_left_align import left_aligned
 from ..drivers.batch_results import UNKNOWN, Choose, PairResults, fields_of
 from ..drivers.batch_singles import OneByOne
-from ..drivers.batch_strands import ends_on
 from ..drivers.options import ManyOptions, Resources
 from ..drivers.prepared import Batch
 from ..drivers.progress import Progress, RunProgress, Stage
@@ -173,7 +171,8 @@ class PairAligner:
 
         engine, tuning = self._made()
         watch = Stopwatch(engine.runtime.times)
-        driver = BatchDriver(engine, engine.scoring, one, tell, tuning, self._meanwhile)
+        driver = BatchDriver(engine, engine.scoring, one, tell, tuning)
+        driver.meanwhile = self._meanwhile
         _run_strands(driver, pairs, one, self.options, choose)
         one.found.stats.kernel_seconds = watch.seconds
 
@@ -228,7 +227,7 @@ def _run_strands(
                 found.take(results, better)
                 found.minus[better] = results.minus[better]
             return
-        ends = ends_on(tried[0], tried[1], minus)
+        ends = tried[0].ends_on(tried[1], minus)
         if choose is not None:
             unseen = np.flatnonzero(~found.alone)
             found.left[unseen] = ~choose(unseen, ends[0, unseen])
@@ -262,7 +261,7 @@ def paths_of(pairs: Sequence[Any], found: PairResults, options: ManyOptions) -> 
     """The columns, and the paths, with gaps as they were asked for."""
     assert found.paths is not None
     paths = (
-        left_aligned(pairs, found, options)
+        found.left_aligned(pairs, options.scoring, options.mode, options.free.flags)
         if options.left_align and not options.scoring.by_position
         else found.paths.joined()
     )

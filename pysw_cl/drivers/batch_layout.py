@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from operator import countOf
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..engines.batch.kept import KeptStore
 from ..errors import InputError, PyswError
 from ..planning.pair_batch import Groups
+from ..sequences.alphabet import COMPLEMENT
 from ..sequences.coded import Alphabet
 from ..sequences.sequence import as_letters
 
@@ -67,13 +68,10 @@ class Part:
         whole = None if self.whole is None else self.whole[chosen]
         return Part(self.index[chosen], self.text, self.pairs[chosen], self.kept, whole)
 
-    def near(self, ends: NDArray[np.int32], reach: Lengths) -> Part:
-        """The part of each pair that has ``reach`` columns before its end; at least one letter of
-        each sequence.  ``ends``: the scores, and the row and the column of each end (3 x n)."""
-        return self.before(ends, ends[1], reach)
-
     def before(self, ends: NDArray[np.int32], rows: NDArray[Any], columns: NDArray[Any]) -> Part:
-        """The same with so many ``rows`` and ``columns`` before each end."""
+        """The part of each pair that has so many ``rows`` and ``columns`` before its end; at least
+        one letter of each sequence.  ``ends``: the scores, and the row and the column of each end
+        (3 x n)."""
         pairs, whole = self.pairs.copy(), np.zeros((len(self), 4), np.int64)
         whole[:, 0], whole[:, 3] = self.cells, ends[0]
         for side, kept in enumerate((rows, columns)):
@@ -83,6 +81,20 @@ class Part:
             pairs[:, 2 * side + 1] = end - left
             whole[:, 1 + side] = left
         return Part(self.index, self.text, pairs, None, whole)
+
+    def turned(self, minus: NDArray[np.bool_]) -> Part:
+        """The same with the reverse complements of the queries that are on the ``minus`` strand (a
+        value for each pair).  They follow the other letters, which pairs may share."""
+        if not minus.any():
+            return self
+        starts, lengths = (self.pairs[minus, k].astype(np.int64) for k in (0, 1))
+        firsts = np.cumsum(lengths) - lengths  # of each query among the letters that are turned
+        inside = np.arange(lengths.sum()) - np.repeat(firsts, lengths)
+        backward = np.repeat(starts + lengths - 1, lengths) - inside
+        pairs = self.pairs.copy()
+        pairs[minus, 0] = len(self.text) + firsts
+        text = np.concatenate([self.text, COMPLEMENT[self.text[backward]]])
+        return replace(self, text=text, pairs=pairs, kept=None)
 
     @property
     def m(self) -> NDArray[np.int32]:
@@ -150,8 +162,12 @@ def as_halves(pairs: Sequence[Any], first: int = 0) -> list[Any]:
     return list(chain.from_iterable(pairs))
 
 
-def _letters(halves: list[Any], first: int, alphabet: Alphabet | None = None) -> list[bytes]:
-    """Sequences of any kind as bytes, each checked as `align` does."""
+def alike(halves: list[Any], first: int, alphabet: Alphabet | None = None) -> list[Any]:
+    """Sequences of any kinds as texts that are all str, in ASCII, or all bytes, each checked as
+    `align` does.  ``first``: the number of their first pair, for errors."""
+    kinds = set(map(type, halves)) if alphabet is None else None
+    if kinds == {bytes} or (kinds == {str} and all(map(str.isascii, halves))):
+        return halves
     found: list[bytes] = []
     known: dict[int, bytes] = {}  # the same object comes again and again where all meet all
     for k, half in enumerate(halves):
@@ -167,39 +183,15 @@ def _letters(halves: list[Any], first: int, alphabet: Alphabet | None = None) ->
     return found
 
 
-def _joined(halves: list[Any], text: bool, first: int) -> NDArray[np.uint8]:
-    if not text:
-        return np.frombuffer(b"".join(halves), np.uint8)
-    try:
-        return np.frombuffer("".join(halves).encode("ascii"), np.uint8)
-    except UnicodeEncodeError:
-        return np.frombuffer(
-            b"".join(_letters(halves, first)), np.uint8
-        )  # its error names the pair
+def joined(texts: list[Any]) -> bytes:
+    """What `alike` gives, one after the other."""
+    return "".join(texts).encode() if texts and isinstance(texts[0], str) else b"".join(texts)
 
 
 def _repeated(halves: list[Any]) -> bool:
     """Do the first sequences look as if the same objects came again and again?"""
     few = halves[:SOME]
     return 4 * len(set(map(id, few))) <= 3 * len(few)
-
-
-def _objects(halves: list[Any]) -> Lengths | None:
-    """A number for each object, where the same ones come again and again, as where all meet
-    all."""
-    return np.fromiter(map(id, halves), np.int64, len(halves)) if _repeated(halves) else None
-
-
-def _once(
-    halves: list[Any], lengths: Lengths, objects: Lengths | None
-) -> tuple[list[Any], Lengths]:
-    """The sequences to join, and where each of ``halves`` begins among them then: each of the
-    ``objects`` once (see :func:`_objects`)."""
-    if objects is None:
-        return halves, lengths.cumsum() - lengths
-    _, first, which = np.unique(objects, return_index=True, return_inverse=True)
-    sizes = lengths[first]
-    return [halves[k] for k in first.tolist()], (sizes.cumsum() - sizes)[which]
 
 
 def lengths_of(halves: list[Any]) -> Lengths:
@@ -211,12 +203,13 @@ class _Listed:
     """Some pairs of sequences of any kinds, from number ``first`` on."""
 
     def __init__(self, pairs: Sequence[Any], first: int, alphabet: Alphabet | None) -> None:
-        halves, self._first = as_halves(pairs, first), first
-        self._text = alphabet is None and set(map(type, halves)) == {str}
-        if not self._text and (alphabet is not None or set(map(type, halves)) != {bytes}):
-            halves = _letters(halves, first, alphabet)
-        self._halves, self.lengths = halves, lengths_of(halves)
-        self._objects = _objects(halves)
+        self._halves = alike(as_halves(pairs, first), first, alphabet)
+        self.lengths = lengths_of(self._halves)
+        #: A number for each object, where the same ones come again and again, as where all meet
+        #: all.
+        self._objects: Lengths | None = None
+        if _repeated(self._halves):
+            self._objects = np.fromiter(map(id, self._halves), np.int64, len(self._halves))
 
     def letters(self, short: NDArray[np.bool_]) -> Lengths:
         """The letters that each pair adds to those that are laid out, if it is ``short``."""
@@ -230,13 +223,19 @@ class _Listed:
 
     def laid_out(self, short: NDArray[np.bool_]) -> tuple[NDArray[np.uint8], Lengths]:
         """The letters of the first pairs, those that are ``short``, and where each of their
-        sequences begins."""
+        sequences begins; each of the same objects is there once."""
         halves, kept = self._halves[: 2 * len(short)], np.repeat(short, 2)
         if not short.all():
             halves = [half for half, keep in zip(halves, kept.tolist(), strict=True) if keep]
-        objects = None if self._objects is None else self._objects[: len(kept)][kept]
-        halves, starts = _once(halves, self.lengths[: len(short)][short].ravel(), objects)
-        return _joined(halves, self._text, self._first), starts
+        lengths = self.lengths[: len(short)][short].ravel()
+        if self._objects is None:
+            starts = lengths.cumsum() - lengths
+        else:
+            objects = self._objects[: len(kept)][kept]
+            _, first, which = np.unique(objects, return_index=True, return_inverse=True)
+            halves, sizes = [halves[k] for k in first.tolist()], lengths[first]
+            starts = (sizes.cumsum() - sizes)[which]
+        return np.frombuffer(joined(halves), np.uint8), starts
 
 
 def parts(
@@ -263,53 +262,34 @@ def parts(
             first += len(plain[0])
             continue
         some = _Listed(pairs[first : first + most_pairs], first, alphabet)
-        found = part_of(some, first, most_letters, longest)
+        given = some.lengths, some.letters, some.laid_out
+        found = part_of(*given, first, most_letters, longest)
         yield found
         first += len(found[1])
 
 
-class Pairs(Protocol):
-    """Pairs that follow each other, of which the first ones become a part."""
-
-    #: Of queries and targets (n x 2).
-    lengths: Lengths
-
-    def letters(self, short: NDArray[np.bool_]) -> Lengths:
-        """The letters that each pair adds to those that are laid out; ``short`` says which are."""
-
-    def laid_out(self, short: NDArray[np.bool_]) -> tuple[NDArray[np.uint8], Lengths]:
-        """Letters of the first pairs, as many as ``short`` has items, and where the sequences of
-        those begin that are ``short``."""
-
-
 def part_of(
-    pairs: Pairs, first: int, most_letters: int, longest: int, kept: KeptStore | None = None
+    lengths: Lengths,
+    letters: Callable[[NDArray[np.bool_]], Lengths],
+    laid_out: Callable[[NDArray[np.bool_]], tuple[NDArray[np.uint8], Lengths]],
+    first: int,
+    most_letters: int,
+    longest: int,
+    kept: KeptStore | None = None,
 ) -> PartOf:
-    """The first ``pairs``, as many as ``most_letters`` allows, at least one; see :func:`parts`.
-    ``first``: the number of the first one.  ``kept``: see `Part`."""
-    lengths = pairs.lengths
+    """The first ones of pairs with these ``lengths``, as many as ``most_letters`` allows, at least
+    one; see :func:`parts`.
+
+    ``letters(short)``: those that each pair adds, if the ``short`` ones are laid out.
+    ``laid_out(short)``: letters of as many pairs as that has items, and where the sequences of the
+    short ones begin.  ``first``: the number of the first pair.  ``kept``: see `Part`."""
     short = np.maximum(lengths[:, 0], lengths[:, 1]) <= longest
-    ends = pairs.letters(short).cumsum()
-    count = max(1, int(np.searchsorted(ends, most_letters, "right")))
+    count = max(1, int(np.searchsorted(letters(short).cumsum(), most_letters, "right")))
     lengths, short = lengths[:count], short[:count]
-    text, starts = pairs.laid_out(short)
+    text, starts = laid_out(short)
     index = np.arange(first, first + count)
     part = Part(index[short], text, rows_of(starts, lengths[short]), kept)
     return part, lengths, index[~short]
-
-
-def letters_of(halves: list[Any], first: int) -> tuple[bytes, Lengths]:
-    """The letters of sequences of any kinds, one after the other, and their lengths.  ``first``:
-    the number of their first pair, for errors."""
-    kinds = set(map(type, halves))
-    if kinds == {str}:
-        try:
-            return "".join(halves).encode("ascii"), lengths_of(halves).ravel()
-        except UnicodeEncodeError:
-            pass  # the error that names the pair comes below
-    if kinds != {bytes}:
-        halves = _letters(halves, first)
-    return b"".join(halves), lengths_of(halves).ravel()
 
 
 def rows_of(starts: Lengths, lengths: Lengths) -> NDArray[np.int32]:
@@ -382,48 +362,6 @@ class Row:
         return self._array[: self._used]
 
 
-def in_order(part: Part, lanes: int) -> Part:
-    """The pairs in an order that gives each group of ``lanes`` pairs similar lengths, long ones
-    first.
-
-    Pairs sorted by target length are cut into runs; a run has about as many groups as there are
-    runs.  Each run is sorted by query length.
-    """
-    return part.once(("order", lanes), lambda: _in_order(part, lanes))
-
-
-def _in_order(part: Part, lanes: int) -> Part:
-    m, n = part.m, part.n
-    if len(part) <= lanes or (m.min() == m.max() and n.min() == n.max()):
-        return part
-    if max(m.max(), n.max()) < 1 << 16:
-        m, n = m.astype(np.uint16), n.astype(np.uint16)  # for these sorting is by radix
-    groups = -(-len(part) // lanes)
-    run = lanes * max(1, round(groups**0.5))
-    by_n = np.argsort(~n, kind="stable")
-    number = np.empty(len(part), np.uint16)
-    number[by_n] = np.arange(len(part)) // run
-    by_m = np.argsort(~m, kind="stable")
-    return part.take(by_m[np.argsort(number[by_m], kind="stable")])
-
-
-def group_cells(
-    part: Part, lanes: int, columns: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For each group of ``lanes`` pairs: the cells of its pairs, and the cells that its lanes
-    compute.  Each lane computes the longest query times the longest target, rounded up to
-    ``columns``."""
-    if not len(part):
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-
-    def made() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        groups, starts = part.groups(lanes, columns), np.arange(0, len(part), lanes)
-        computed = groups.rows.astype(np.int64) * groups.panels * (columns * lanes)
-        return np.add.reduceat(part.cells, starts), computed
-
-    return part.once(("cells", lanes, columns), made)
-
-
 def extremes_of(part: Part, lengths: Lengths) -> Extremes:
     """Of pairs with these ``lengths`` (n x 2), from which ``part`` was made."""
 
@@ -433,15 +371,3 @@ def extremes_of(part: Part, lengths: Lengths) -> Extremes:
         return int(shorter.argmin()), int(shorter.argmax()), int((m + n).argmax())
 
     return part.once("extremes", made)
-
-
-def lonely(part: Part, cells: int, mates: int, lane_cells: float = 0) -> NDArray[np.bool_]:
-    """Which pairs have more than ``cells`` cells and fewer than ``mates`` other pairs at least half
-    as large?  One for each ``lane_cells`` of their cells is enough, too."""
-    found: NDArray[np.int64] = part.cells
-    if not len(found) or found.max() <= cells:
-        return np.zeros(len(found), np.bool_)
-    ordered = np.sort(found)
-    as_large = len(found) - np.searchsorted(ordered, (found + 1) // 2) - 1
-    enough = np.minimum(mates, found / lane_cells) if lane_cells else mates
-    return np.asarray((found > cells) & (as_large < enough))

@@ -1,4 +1,4 @@
-"""The results of many pairs."""
+"""The results of many pairs, and what the strand and the place of gaps change about them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..results.pair_paths import PathWords
+from ..results.left_align import move_left
+from ..results.pair_paths import Ints, PathWords, Words, runs_of, words_of
 from ..results.stats import Stats
+from ..scoring.scoring import Scoring
+from ..sequences.alphabet import COMPLEMENT
+from ..sequences.sequence import as_sequence
 
 #: The fields of a row for each output, in order.
 FIELDS: dict[str, tuple[str, ...]] = {
@@ -35,12 +39,16 @@ TRACED = ("query_start", "target_start", "matches", "columns")
 #: The ``how`` of `BatchEngine.start` for each output, and those of paths.
 HOW = {"score": "score", "ends": "ends", "matches": "traceback", "path": "cigar"}
 PATHS = ("traceback", "cigar")
+#: For each pair: is its query on the minus strand?
+Minus = NDArray[np.bool_]
 #: Which pairs are wanted whose paths are to be found: their numbers, and their scores in the
 #: scoring's integers.
 Choose = Callable[[NDArray[np.int64], NDArray[Any]], NDArray[np.bool_]]
 
 #: A coordinate that is not known.
 UNKNOWN = -1
+#: Letters of pairs whose gaps move at once, or of one pair.
+AT_ONCE = 1 << 22
 
 
 def fields_of(output: str, strand: str, second_best: bool = False) -> tuple[str, ...]:
@@ -64,7 +72,7 @@ class PairResults:
     #: The paths; None if they are not wanted.
     paths: PathWords | None
     #: Is the query on the minus strand?
-    minus: NDArray[np.bool_]
+    minus: Minus
     #: Was the pair aligned alone?
     alone: NDArray[np.bool_]
     #: Was it left out, because of its score?
@@ -82,14 +90,9 @@ class PairResults:
         values: dict[str, NDArray[Any]] = {name: np.empty(count, np.int32) for name in numbers}
         if "query_start" in values and "target_start" not in values:
             values["query_start"][:] = UNKNOWN
-        return cls(
-            values,
-            PathWords(count) if "cigar" in names else None,
-            np.zeros(count, np.bool_),
-            np.zeros(count, np.bool_),
-            np.zeros(count, np.bool_),
-            np.zeros(count, np.int64),
-        )
+        paths = PathWords(count) if "cigar" in names else None
+        minus, alone, left = (np.zeros(count, np.bool_) for _ in range(3))
+        return cls(values, paths, minus, alone, left, np.zeros(count, np.int64))
 
     def put(self, name: str, k: int, value: int) -> None:
         """The value of one pair."""
@@ -101,26 +104,76 @@ class PairResults:
         """Results of the same pairs with other fields.  What is known of the pairs, and what they
         cost, is shared."""
         other = PairResults.empty(len(self.alone), names)
-        return replace(
-            other,
-            alone=self.alone,
-            left=self.left,
-            query_lengths=self.query_lengths,
-            stats=self.stats,
-            wrong=self.wrong,
-        )
+        return replace(self, values=other.values, paths=other.paths, minus=other.minus)
 
     def take(self, other: PairResults, chosen: NDArray[np.bool_]) -> None:
         """Take over the ``chosen`` pairs of other results with the same fields."""
         for name, values in self.values.items():
             values[chosen] = other.values[name][chosen]
 
+    def turn_back(self, chosen: Minus) -> None:
+        """Count the query coordinates of the ``chosen`` pairs, whose queries were turned, in the
+        letters as given.
 
-@dataclass
-class PathCells:
-    """Cells of pairs whose whole matrices were swept for their paths."""
+        They are ends along the turned query, so start and end change places.  An end without a
+        start ("ends") becomes the start, and the end is unknown."""
+        values, length = self.values, self.query_lengths[chosen]
+        if "query_end" not in values:
+            return
+        end = length - values["query_end"][chosen]
+        if "query_start" in values:
+            start = values["query_start"][chosen]
+            values["query_end"][chosen] = np.where(start == UNKNOWN, UNKNOWN, length - start)
+            values["query_start"][chosen] = end
 
-    all: int = 0
-    #: Near the ends of the paths (`Part.near`), and between their starts and ends.
-    near: int = 0
-    between: int = 0
+    def ends_on(self, minus: PairResults, chosen: Minus) -> NDArray[np.int32]:
+        """Scores, and rows and columns of ends (3 x n): of the ``chosen`` pairs those on the minus
+        strand, there along the turned query.  A column below 0 is unknown."""
+        score, row, column = (
+            np.where(chosen, minus.values[name], self.values[name])
+            for name in ("score", "query_end", "target_end")
+        )
+        turned_row = self.query_lengths - minus.values["query_start"]
+        return np.stack([score, np.where(chosen, turned_row, row), column]).astype(np.int32)
+
+    def left_aligned(
+        self, pairs: Sequence[Any], scoring: Scoring, mode: str, free: tuple[bool, ...]
+    ) -> tuple[Words, Ints]:
+        """What `PathWords.joined` gives for the paths of ``pairs``, with their gaps on the left;
+        their matches are counted again."""
+        assert self.paths is not None
+        words, offsets = self.paths.joined()
+        values, made, sizes, first = self.values, [words[:0]], [offsets[:1]], 0
+        there = np.diff(offsets) > 0  # other pairs may have no places
+        places = [
+            [np.where(there, values[f"{side}_{end}"], 0) for end in ("start", "end")]
+            for side in ("query", "target")
+        ]
+        letters = np.cumsum(sum(end.astype(np.int64) - start for start, end in places))
+        while first < len(pairs):
+            stop = max(first + 1, int(np.searchsorted(letters, letters[first] + AT_ONCE)))
+            some, texts = slice(first, stop), []
+            for side, minus in enumerate((self.minus, np.zeros_like(self.minus))):
+                at = (place[some].tolist() for place in places[side])
+                halves = (pair[side] for pair in pairs[some])
+                parts = map(_part, halves, *at, minus[some].tolist())
+                texts.append(np.frombuffer(b"".join(parts), np.uint8))
+            runs, bounds = runs_of(words[offsets[first] : offsets[stop]]), offsets[first : stop + 1]
+            given = texts[0], texts[1], scoring, mode, free
+            runs, bounds = move_left(runs, bounds - bounds[0], *given)
+            matches = np.append(0, (runs.lengths * (runs.ops == ord("="))).cumsum())
+            values["matches"][some] = np.where(there[some], np.diff(matches[bounds]), 0)
+            made.append(words_of(runs))
+            # a run too long for a word, which only a pair by itself has, is several
+            sizes.append(np.diff(bounds) if stop - first > 1 else np.array([len(made[-1])]))
+            first = stop
+        return np.concatenate(made), np.concatenate(sizes).cumsum()
+
+
+def _part(half: Any, start: int, end: int, minus: bool) -> bytes:
+    """Letters ``[start, end)`` of a sequence, or their reverse complement."""
+    if isinstance(half, str):
+        text = half[start:end].encode()
+    else:
+        text = as_sequence(half, check=False).read(start, end).tobytes()
+    return text.translate(COMPLEMENT.tobytes())[::-1] if minus else text

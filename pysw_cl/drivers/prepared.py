@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, overload
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from ..engines.batch.kept import KeptStore
 from ..errors import InputError, is_iterable, shown
 from ..sequences.sequence_set import SequenceSet
-from .batch_layout import PIECE, Lengths, PartOf, Row, as_halves, letters_of, part_of
+from .batch_layout import PIECE, Lengths, PartOf, Row, alike, as_halves, joined, lengths_of, part_of
 
 #: Pairs that are looked at together, and as how many letters those that lie between sequences
 #: count at most, before the sequences are copied.
@@ -32,7 +33,9 @@ class Batch(Sequence[tuple[bytes, bytes]]):
         for side in (queries, targets):
             if not isinstance(side, SequenceSet):
                 raise InputError(f"a Batch is made of two SequenceSets, not of {shown(side)}")
-        _check_counts(queries, targets)
+        if len(queries) != len(targets):
+            many = f"{len(queries):,} queries and {len(targets):,} targets"
+            raise InputError(f"there are {many}; give as many of both")
         self._queries, self._targets = queries, targets
         self._parts: dict[tuple[int, int, int], list[PartOf]] = {}
         #: What engines keep for the next call.
@@ -54,9 +57,9 @@ class Batch(Sequence[tuple[bytes, bytes]]):
         listed = pairs if isinstance(pairs, list | tuple) else list(pairs)
         row, sizes = Row(), list[Lengths]()
         for first in range(0, len(listed), PIECE):
-            text, lengths = letters_of(as_halves(listed[first : first + PIECE], first), first)
-            row.add(text, -(-(len(listed) - first) // PIECE))
-            sizes.append(lengths)
+            texts = alike(as_halves(listed[first : first + PIECE], first), first)
+            row.add(joined(texts), -(-(len(listed) - first) // PIECE))
+            sizes.append(lengths_of(texts).ravel())
         bounds = np.cumsum(np.concatenate([np.zeros(1, np.int64), *sizes]))
         return cls.joined(row.letters, bounds)
 
@@ -129,15 +132,21 @@ class Batch(Sequence[tuple[bytes, bytes]]):
     def parts(self, most_pairs: int, most_letters: int, longest: int) -> list[PartOf]:
         """See `batch_layout.parts`.  They are made once."""
         key = (most_pairs, most_letters, longest)
-        found = self._parts.get(key)
-        if found is None:
+        if key not in self._parts:
             found, first = list[PartOf](), 0
             while first < len(self):
-                some = _Laid(self, first, min(first + most_pairs, len(self)))
-                found.append(part_of(some, first, most_letters, longest, self.store))
+                lengths = self.lengths_of(first, min(first + most_pairs, len(self)))
+                every = lengths.sum(axis=1)  # all are laid out, those that are too long, too
+                given = lengths, lambda _, every=every: every, partial(self._text, first)
+                found.append(part_of(*given, first, most_letters, longest, self.store))
                 first += len(found[-1][1])
             self._parts = {key: found}
-        return found
+        return self._parts[key]
+
+    def _text(self, first: int, short: NDArray[np.bool_]) -> tuple[NDArray[np.uint8], Lengths]:
+        """What `laid_out` gives of some pairs as one array, and where the ``short`` ones begin."""
+        regions, starts = self.laid_out(first, first + len(short))
+        return regions[0] if len(regions) == 1 else np.concatenate(regions), starts[short]
 
     def laid_out(
         self, first: int, stop: int, most: float = MOST_BETWEEN
@@ -163,32 +172,6 @@ class Batch(Sequence[tuple[bytes, bytes]]):
         starts = np.stack([side.starts for side in sides], axis=1)
         begin = np.array([start for start, _ in spans], np.int64) - np.array(ahead, np.int64)
         return regions, starts - begin
-
-
-class _Laid:
-    """Pairs of a Batch, as `part_of` takes them."""
-
-    def __init__(self, batch: Batch, first: int, stop: int) -> None:
-        self._batch, self._first = batch, first
-        self.lengths = batch.lengths_of(first, stop)
-
-    def letters(self, short: NDArray[np.bool_]) -> Lengths:
-        """The letters of each pair: all are laid out, those of pairs that are not ``short``,
-        too."""
-        return self.lengths[:, 0] + self.lengths[:, 1]
-
-    def laid_out(self, short: NDArray[np.bool_]) -> tuple[NDArray[np.uint8], Lengths]:
-        """The letters of the first pairs, and where the sequences of those begin that are
-        ``short``."""
-        regions, starts = self._batch.laid_out(self._first, self._first + len(short))
-        return regions[0] if len(regions) == 1 else np.concatenate(regions), starts[short]
-
-
-def _check_counts(queries: SequenceSet, targets: SequenceSet) -> None:
-    if len(queries) != len(targets):
-        raise InputError(
-            f"there are {len(queries):,} queries and {len(targets):,} targets; give as many of both"
-        )
 
 
 def check_pairs(pairs: Any) -> None:

@@ -12,7 +12,7 @@ from helpers import ALL_FREE_ENDS, match_scoring, random_scoring
 from many import LANES, OUTPUTS, align_many_stats, as_text, check, options, random_pairs, skip_lanes
 
 import pysw_cl
-from pysw_cl.drivers import batch_layout
+from pysw_cl.drivers import batch_groups, batch_layout
 from pysw_cl.drivers.batch_results import FIELDS
 from pysw_cl.drivers.prepared import Batch
 from pysw_cl.errors import InputError, RangeError, ScoringError, SequenceError
@@ -176,10 +176,8 @@ def test_the_same_sequences_again_and_again(output: str) -> None:
     assert (pysw_cl.align_many(pairs, output=output) == expected).all()
     with tuned({"pairs.cpu_pairs": 300, "pairs.gpu_pairs": 300, "pairs.longest": 80}):
         assert (pysw_cl.align_many(pairs, output=output) == expected).all()
-    halves = [half for pair in pairs for half in pair]
-    lengths = batch_layout.lengths_of(halves).ravel()
-    kept, _ = batch_layout._once(halves, lengths, batch_layout._objects(halves))
-    assert set(kept) == set(texts) and len(kept) <= len(texts)
+    part, _, _ = next(batch_layout.parts(pairs, 10**6, 10**6, 10**6))
+    assert sorted(part.text.tobytes()) == sorted("".join(texts).encode())
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
@@ -246,19 +244,19 @@ def test_lonely() -> None:
         np.zeros(0, np.uint8),
         np.array([[0, m, 0, 10] for m in (100, 10, 60, 49, 300)], np.int32),
     )
-    assert batch_layout.lonely(part, 99, 2).tolist() == [False, False, False, False, True]
-    assert batch_layout.lonely(part, 99, 3).tolist() == [True, False, False, False, True]
-    assert batch_layout.lonely(part, 5000, 3).tolist() == [False] * 5
+    assert batch_groups.lonely(part, 99, 2).tolist() == [False, False, False, False, True]
+    assert batch_groups.lonely(part, 99, 3).tolist() == [True, False, False, False, True]
+    assert batch_groups.lonely(part, 5000, 3).tolist() == [False] * 5
 
 
 def test_large_pairs_that_fill_lanes_of_their_own_are_not_lonely() -> None:
     """A lane of a GPU sweeps so many cells while it aligns a pair alone."""
     part, _, _ = next(batch_layout.parts([(b"A" * 20, b"A" * 50)] * 5, 9, 10**6, 10**6))
     assert part.cells.tolist() == [1000] * 5
-    assert batch_layout.lonely(part, 99, 100).all()
-    assert batch_layout.lonely(part, 99, 100, 249).all()  # five pairs, each with four others
-    assert not batch_layout.lonely(part, 99, 100, 250).any()
-    assert not batch_layout.lonely(part, 99, 4, 1).any()  # the others are enough for all pairs
+    assert batch_groups.lonely(part, 99, 100).all()
+    assert batch_groups.lonely(part, 99, 100, 249).all()  # five pairs, each with four others
+    assert not batch_groups.lonely(part, 99, 100, 250).any()
+    assert not batch_groups.lonely(part, 99, 4, 1).any()  # the others are enough for all pairs
 
 
 def test_order_keeps_every_pair() -> None:
@@ -266,7 +264,7 @@ def test_order_keeps_every_pair() -> None:
     rows = np.zeros((1000, 4), np.int32)
     rows[:, [1, 3]] = rng.integers(1, 32_000, (1000, 2))
     part = batch_layout.Part(np.arange(1000), np.zeros(0, np.uint8), rows)
-    ordered = batch_layout.in_order(part, 16)
+    ordered = batch_groups.in_order(part, 16)
     assert sorted(ordered.index.tolist()) == list(range(1000))
     assert (ordered.pairs == rows[ordered.index]).all()
     groups = ordered.pairs[: 1000 // 16 * 16].reshape(-1, 16, 4)

@@ -1,0 +1,289 @@
+"""Batches on their way: pairs go to the device in lanes that hold their scores, and results come
+back.  A pair whose score outgrows its lanes is computed again in lanes of twice the width."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engines.batch.bounds import (
+    FREE_QUERY,
+    counts_fit,
+    global_fits,
+    local_limit,
+    local_width,
+    path_reach,
+)
+from ..engines.batch.engine import BatchEngine, Computed, Tops
+from ..planning.parameters import PairTuning
+from ..results.stats import Stats
+from ..scoring.scoring import Scoring
+from .batch_groups import cuts, group_cells, in_order
+from .batch_layout import Lengths, Part
+from .batch_results import FOUND, PATHS, TRACED, Choose, Minus
+from .batch_singles import OneByOne
+
+Ints = NDArray[np.int32]
+Bools = NDArray[np.bool_]
+
+
+class Under(NamedTuple):
+    """A batch that the device computes."""
+
+    part: Part
+    width: int
+    how: str
+    batch: Computed
+    #: What is wanted of the pairs: if not ``how``, their ends are found first.
+    wanted: str
+
+
+@dataclass
+class PathCells:
+    """Cells of pairs whose whole matrices were swept for their paths."""
+
+    all: int = 0
+    #: Near the ends of the paths (`BatchDriver._near`), and between their starts and ends.
+    near: int = 0
+    between: int = 0
+
+
+class Batches:
+    """What is under way on a `BatchEngine`.
+
+    ``scoring`` is clamped.  ``one`` aligns single pairs and names what is wrong with a pair.
+    ``done(cells, pairs)`` is called as results arrive.
+    """
+
+    def __init__(
+        self,
+        engine: BatchEngine,
+        scoring: Scoring,
+        one: OneByOne,
+        done: Callable[[int, int], None],
+        tuning: PairTuning,
+    ):
+        self.engine, self.scoring, self.one, self.done = engine, scoring, one, done
+        self.found, self.tuning = one.found, tuning
+        self.vector = engine.vectors
+        #: May long targets be compared in pieces?
+        self.cuts = self.vector and (engine.local or engine.ends == FREE_QUERY)
+        least = local_width(scoring) if engine.local else 16
+        self.least_width = max(least, engine.widths[0])
+        self.under_way: deque[Under] = deque()
+        #: Pairs that are to be aligned alone.
+        self.single: list[int] = []
+        self.paths = PathCells()
+        self.minus: Minus | None = None
+        self.choose: Choose | None = None
+        #: The scores of all pairs that are known before their paths are looked for, else -1.
+        self.scores: NDArray[np.integer[Any]] = np.empty(0, np.int32)
+        #: Pairs that scores were found of, and those of them that were chosen.
+        self.scored = self.chosen = 0
+        #: Of pairs whose second best end is wanted: what their batch found, their place, the pair.
+        self.tops: dict[int, tuple[Tops, int, Ints]] = {}
+
+    def _begin(self, part: Part, how: str, wanted: str = "") -> None:
+        """Start the batches of a part, each pair in the narrowest lanes that may hold it.
+        ``wanted``: see `Under`; "": the same as ``how``."""
+        engine = self.engine
+        scores = self.scores[part.index]  # of those that are unknown it is seen later
+        width = np.full(len(part), max(16 if how == "counts" else 8, self.least_width))
+        for w in engine.widths[:-1]:
+            if engine.local:
+                fits = scores <= local_limit(self.scoring, w)
+            else:
+                fits = global_fits(self.scoring, part.m, part.n, w, engine.ends)
+            if how == "counts":
+                fits &= counts_fit(part.m, part.n, w)
+            width[(width == w) & ~fits] = 2 * w
+        for w in engine.widths:
+            chosen = width == w
+            if chosen.any():
+                some = part if chosen.all() else part.take(chosen)
+                self._start(some, w, how, wanted or how)
+
+    def _start(self, part: Part, width: int, how: str, wanted: str) -> None:
+        """Start the batches of pairs, at least one, in lanes of one width."""
+        tuning, engine = self.tuning, self.engine
+        lanes, moves = engine.pairs_a_group(width), how in PATHS
+        part, columns = in_order(part, lanes), engine.columns(width)
+        cells, computed = group_cells(part, lanes, columns)
+        bad = (computed > tuning.wasted_cells) & (computed > tuning.most_waste * cells)
+        if moves:
+            bad |= computed // 2 > min(tuning.group_moves, engine.most_bytes)
+        if bad.any():
+            alone = np.repeat(bad, lanes)[: len(part)]
+            self.single += part.index[alone].tolist()
+            part, computed = part.take(~alone), computed[~bad]
+        if not len(part):
+            return
+        places = [0]
+        if moves:
+            places = cuts(computed, lanes, 2 * self._most_moves(int(computed.max()) // 2))
+        codes = None
+        if part.kept is not None:
+            most = int(tuning.kept_share * engine.memory_bytes)
+            given = part.text, part.pairs, part.groups(lanes, columns), width, most
+            codes = engine.kept_codes(part.kept, *given)
+        for start, stop in pairwise([*places, len(part)]):
+            some = part if stop - start == len(part) else part.take(slice(start, stop))
+            kept = None if codes is None else (codes, start)
+            groups = some.groups(lanes, columns)
+            near = some.whole is not None
+            tops = self.one.second_best and not near and how != "score"
+            batch = engine.start(some.text, some.pairs, groups, width, how, kept, near, tops)
+            self.under_way.append(Under(some, width, how, batch, wanted))
+            cost = Stats({f"batch/{engine.lanes}/{width}": some.all_cells}, 1 + moves)
+            self.found.stats.add_cost(cost)
+
+    def _most_moves(self, group: int) -> int:
+        """Bytes of the moves of a batch whose largest group has ``group`` of them."""
+        tuning, engine = self.tuning, self.engine
+        share, most = int(tuning.moves_share * engine.memory_bytes), tuning.gpu_moves
+        if self.vector:
+            share, most = min(share, engine.workers * group), tuning.cpu_moves
+        return min(max(share, most), engine.most_bytes)
+
+    def _finish(self, most: int = 0) -> None:
+        """Wait for the oldest batches and take their results, until ``most`` are under way.  Pairs
+        that outgrew their lanes start again in wider ones."""
+        while len(self.under_way) > most:
+            under = self.under_way.popleft()
+            part, width, how, batch, _ = under
+            batch.finish(None if self.found.paths is None else self.found.paths.room)
+            found = batch.found
+            if batch.looked_at and found[-1].any():
+                self.one.check(int(part.index[found[-1] != 0].min()))
+            if batch.lent is not None:
+                batch.lent.done()
+            outgrown = np.zeros(len(part), np.bool_)
+            if self.engine.local and width < 32:
+                outgrown = found[0] > local_limit(self.scoring, width)
+            if batch.tops is not None:
+                for k in np.flatnonzero(~outgrown).tolist():
+                    self.tops[int(part.index[k])] = batch.tops, k, part.pairs[k]
+            if how == under.wanted:
+                self._take(under, outgrown)
+            else:
+                if outgrown.any():
+                    part, found = part.take(~outgrown), found[:, ~outgrown]
+                self._begin(self._next(*self._wanted(part, found), how), under.wanted)
+            if outgrown.any():
+                if outgrown.mean() > self.tuning.most_outgrown and len(outgrown) >= 64:
+                    self.least_width = max(self.least_width, 2 * width)
+                self._start(under.part.take(outgrown), 2 * width, how, under.wanted)
+            self._align_alone()
+
+    def _wanted(self, part: Part, found: Ints) -> tuple[Part, Ints]:
+        """The pairs of a part that are chosen by what was ``found`` of them, and that."""
+        self.scores[part.index] = found[0]
+        if self.choose is None or not len(part):
+            return part, found
+        chosen = self.choose(part.index, found[0])
+        self.scored, self.chosen = self.scored + len(part), self.chosen + int(chosen.sum())
+        if chosen.all():
+            return part, found
+        self.found.left[part.index[~chosen]] = True
+        self.done(int(part.cells[~chosen].sum()), int((~chosen).sum()))
+        return part.take(chosen), found[:, chosen]
+
+    def _next(self, part: Part, found: Ints, how: str) -> Part:
+        """The letters in which paths are looked for, after what was ``found`` of them."""
+        if how == "score":
+            return replace(part, kept=None)
+        return part.before(found, *found[3:5]) if how == "starts" else self._near(part, found)
+
+    def _align_alone(self) -> None:
+        """Align the pairs that are left alone, on the better strands where these are known."""
+        numbers, self.single = sorted(self.single), []
+        for k in numbers:
+            strand = "" if self.minus is None else ("minus" if self.minus[k] else "plus")
+            self.done(self.one.align(k, strand), 1 if strand else self.one.sweeps)
+
+    def _near(self, part: Part, found: Ints) -> Part:
+        """What is near the ends of pairs, in which their paths are."""
+        reach = self._reach(found)
+        assert reach is not None
+        return part.before(found, found[1], reach)
+
+    def _reach(self, found: Ints) -> Lengths | None:
+        """See `path_reach`."""
+        return path_reach(self.scoring, found[1], found[0], self.engine.local, self.engine.ends)
+
+    @property
+    def _finds_starts(self) -> bool:
+        """Are the starts of local paths found, too, before the paths?  Where these are short."""
+        few = self.paths.between < self.tuning.between_share * self.paths.near
+        return self.vector and self.engine.local and few
+
+    def _looks_near(self, part: Part) -> bool:
+        """Is it worth the host's work to leave out what is not near the ends of these pairs?"""
+        many = self.vector or part.all_cells >= self.tuning.gpu_near_cells * len(part)
+        return many and not self.scoring.by_position  # whose kernels begin with the first position
+
+    def _take(self, under: Under, outgrown: Bools) -> None:
+        """Take the results of a batch; those of pairs that have ``outgrown`` their lanes will be
+        found again."""
+        part, batch = under.part, under.batch
+        found, traced, values = batch.found, batch.traced, self.found.values
+        if part.whole is not None:  # rows and columns of the whole matrix
+            found[1:3] += part.whole[:, 1:3].T
+            if traced is not None:
+                traced[:2] += part.whole[:, 1:3].T
+        for row, name in enumerate(FOUND[:1] if under.how == "score" else FOUND):
+            if name in values and not (traced is not None and name in TRACED):
+                values[name][part.places] = found[row]
+        if traced is not None:
+            self._take_paths(part, batch, ~outgrown)
+            reach = self._reach(found) if part.whole is None and self._looks_near(part) else None
+            if reach is not None:
+                self.paths.all += part.all_cells
+                self.paths.near += int(part.before(found, found[1], reach).cells.sum())
+                sides = (found[1:3] - traced[:2])[:, ~outgrown]
+                self.paths.between += int(np.prod(sides, 0, np.int64).sum())
+        if part.whole is None and not outgrown.any():
+            self.done(part.all_cells, len(part))
+            return
+        cells = part.cells
+        if part.whole is not None:
+            cells, scores = part.whole[:, 0], part.whole[:, 3]
+            for k in np.flatnonzero(~outgrown & (found[0] != scores)).tolist():
+                self._again(int(part.index[k]), int(found[0, k]), int(scores[k]))
+        self.done(int(cells[~outgrown].sum()), int((~outgrown).sum()))
+
+    def _take_paths(self, part: Part, batch: Computed, sure: Bools) -> None:
+        """Take the results of the traceback.  A ``sure`` pair, which fits its lanes, is aligned
+        again alone if its path does not score what the sweep found."""
+        traced = batch.traced
+        assert traced is not None
+        bad = np.flatnonzero(sure & (traced[5] != batch.found[0]))
+        for row, name in enumerate(TRACED):
+            if name in self.found.values:
+                self.found.values[name][part.places] = traced[row]
+        if batch.runs is not None:
+            assert self.found.paths is not None
+            self.found.paths.add(part.places, batch.runs, traced[4])
+        for k in np.flatnonzero(sure).tolist() if self.one.second_best else ():
+            self._take_second(int(part.index[k]), traced[:2, k], batch.found[1:3, k])
+        for k in bad.tolist():
+            self._again(int(part.index[k]), int(traced[5, k]), int(batch.found[0, k]))
+
+    def _take_second(self, k: int, start: Ints, end: Ints) -> None:
+        """Find the second best end of pair k, whose path is known."""
+        second = self.engine.outside(*self.tops.pop(k), start, end)
+        self.found.values["second_best"][k] = second
+        if not self.engine.local and (start == end).any():  # its own end lies outside, too
+            self.one.align(k)
+
+    def _again(self, k: int, scores: int, score: int) -> None:
+        """Align pair k alone: its path in the batch has score ``scores``, not ``score``."""
+        self.one.align(k)
+        self.found.stats.recomputed += 1
+        self.found.wrong.append(f"the path of pair {k} scores {scores}, not {score}")
