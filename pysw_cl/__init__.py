@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .errors import PyswError as PyswError
     from .opencl.listing import DeviceInfo as DeviceInfo
     from .opencl.listing import devices as devices
-    from .planning.model.choice import Choice as Choice
+    from .planning.model.predict import Choice as Choice
     from .planning.model.predict import Prediction as Prediction
     from .planning.plan import Plan as Plan
     from .planning.profiles.profile import Profile as Profile

@@ -15,9 +15,9 @@ from .._version import __version__
 from ..drivers.measure import KINDS
 from ..engines.plans import default_plan
 from ..opencl.device import Runtime
-from ..planning.model.counts import CUT, Strips, Work
 from ..planning.model.fit import errors, fitted
-from ..planning.model.times import GENERIC, Pace, Times
+from ..planning.model.runs import Strips, Work
+from ..planning.model.times import CUT, GENERIC, Pace, Times
 from ..planning.plan import Plan
 from ..planning.profiles.profile import Numbers, Profile
 from .busy import others
@@ -77,7 +77,7 @@ def calibrated(
     busy = beside() if runtime.info.kind == "cpu" else 0.0
     if builds:
         times |= first_uses(runtime)
-    runs = [case.facts(known.seconds(case.work)) for case in done]
+    runs = [case.facts(case.work.seconds(known)) for case in done]
     return replace(
         profile,
         times={**profile.times, **rounded(times)},
@@ -211,7 +211,7 @@ def _scaled(
     known = Times({**GENERIC.by_subject, **(before if alone else {})})
     ratios = dict[str, list[tuple[float, float]]]()
     for case in cases:
-        subjects, expected = {one.timed for one in case.work.strips}, known.seconds(case.swept)
+        subjects, expected = {one.timed for one in case.work.strips}, case.swept.seconds(known)
         if len(subjects) == 1 and subjects <= partly and expected > 0:
             taken = median(case.device) if alone else min(case.device)
             ratios.setdefault(subjects.pop(), []).append((taken, taken / expected))

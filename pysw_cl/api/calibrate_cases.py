@@ -18,8 +18,7 @@ from ..engines.plans import default_plan
 from ..engines.registry import setting_of
 from ..engines.rowscan.plan import default_rowscan
 from ..opencl.device import Runtime
-from ..planning.model.counts import STRIP_ROW, Work
-from ..planning.model.runs import sweep_of
+from ..planning.model.runs import STRIP_ROW, Work, sweep_of
 from ..planning.plan import Plan
 from ..scoring.frames import MOST_KNOWN
 from ..scoring.scoring import cached_scoring

@@ -30,11 +30,11 @@ def path_times(
     known = Times({**GENERIC.by_subject, **times})
     setting = setting_of(runtime, None, cached_scoring((1, -3), None, None, "error"), "local")
     side, ends, rng = 20_000, time.monotonic() + budget, np.random.default_rng(5)
-    while side < LONGEST and known.seconds(sweep_of(setting, side, side)) < SECONDS:
+    while side < LONGEST and sweep_of(setting, side, side).seconds(known) < SECONDS:
         side = int(side * 1.2)
     # a grid cell that is swept again needs 16 bits, as global scores do
     wide = setting_of(runtime, None, setting.scoring, "global")
-    cell = known.seconds(sweep_of(wide, side, side)) / side**2
+    cell = sweep_of(wide, side, side).seconds(known) / side**2
     a, b = [], []
     for length in (side * 2 // 5, side):
         query, other = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, (2, length))]

@@ -10,7 +10,7 @@ from ..drivers.options import AlignOptions
 from ..drivers.problem import Mode
 from ..engines.registry import setting_of
 from ..opencl.device import Runtime
-from ..planning.model.choice import Choice, choice_of
+from ..planning.model.predict import Choice, choice_of
 from ..planning.plan import Plan
 from .predict import devices_for, length_of, predict_on
 

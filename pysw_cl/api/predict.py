@@ -8,16 +8,14 @@ from typing import Any
 
 from ..drivers.job import Job
 from ..drivers.options import AlignOptions, Output
-from ..drivers.pair_forecast import UNSURE, PairForecast, pair_forecast
+from ..drivers.pair_forecast import pair_forecast
 from ..drivers.problem import Mode
 from ..engines.choose_device import Kind, by_time
 from ..engines.registry import setting_of
 from ..errors import InputError, shown, whole_number
 from ..opencl.device import Runtime, get_runtime
-from ..planning.memory import device_memory, fits
-from ..planning.model.counts import Work
-from ..planning.model.predict import Prediction, predicted
-from ..planning.model.runs import Setting, swept_again
+from ..planning.model.predict import Foreseen, Prediction, predicted
+from ..planning.model.runs import swept_again
 from ..planning.plan import Plan
 from ..sequences.coordinates import Strand
 from .align import job_of
@@ -99,22 +97,17 @@ def predict(
         query_range=query_range,
         target_range=target_range,
     )
-    if not _are_lengths(a, b):
+    job = None
+    if _are_lengths(a, b):
+        if query_range is not None or target_range is not None:
+            raise InputError("query_range and target_range go with sequences, not with lengths")
+        size = length_of(a, "a"), length_of(b, "b")
+    else:
         options = options.of_query(a)
         job = job_of(a, b, options, options.mode, options.free)
-        runtime = runtime_for(device, *job.frame.shape, options, plan)
-        return predict_job(runtime, job, options, plan, prune)
-    if query_range is not None or target_range is not None:
-        raise InputError("query_range and target_range go with sequences, not with lengths")
-    rows, columns = length_of(a, "a"), length_of(b, "b")
-    return predict_on(
-        runtime_for(device, rows, columns, options, plan), rows, columns, options, plan
-    )
-
-
-def runtime_for(device: Any, m: int, n: int, options: AlignOptions, plan: Any) -> Runtime:
-    """The device that `align` would take for m x n letters."""
-    return devices_for(device, m, n, options, plan)[0][0]
+        size = job.frame.shape
+    runtime = devices_for(device, *size, options, plan)[0][0]
+    return predict_on(runtime, *size, options, plan, job, prune)
 
 
 def devices_for(
@@ -128,60 +121,27 @@ def devices_for(
     return [(get_runtime(one), seconds) for one, seconds in by_time(device, kind)]
 
 
-def predict_job(
-    runtime: Runtime, job: Job, options: AlignOptions, plan: Any = None, prune: bool = True
-) -> Prediction:
-    """`predict` for two sequences, with options that are checked, on a device."""
-    setting = _setting(runtime, plan, options)
-    foreseen = pair_forecast(setting, job.frame, job.both, options.output == "path", prune)
-    if foreseen.similar:
-        setting = replace(setting, cuts_squares=False)
-    return _predicted(runtime, setting, *job.frame.shape, options, foreseen)
-
-
 def predict_on(
-    runtime: Runtime, m: int, n: int, options: AlignOptions, plan: Any = None
-) -> Prediction:
-    """`predict` for two lengths, with options that are checked, on a device."""
-    setting = _setting(runtime, plan, options)
-    strands = 1 + (options.strand == "both")
-    foreseen = PairForecast(float(strands), strands)
-    if options.output == "path" and not setting.local:  # from corner to corner
-        foreseen = replace(foreseen, path=swept_again(setting, m, n, (float(m), float(n))))
-    return _predicted(runtime, setting, m, n, options, foreseen)
-
-
-def _setting(runtime: Runtime, plan: Any, options: AlignOptions) -> Setting:
-    """The setting of these options on a device."""
-    setting = setting_of(runtime, plan, options.scoring, options.mode)
-    paths = int(options.output in ("matches", "path"))
-    return replace(setting, cuts_squares=options.output != "path", paths=paths)
-
-
-def _predicted(
     runtime: Runtime,
-    setting: Setting,
     m: int,
     n: int,
     options: AlignOptions,
-    foreseen: PairForecast,
+    plan: Any,
+    job: Job | None = None,
+    prune: bool = True,
 ) -> Prediction:
-    """The prediction for a matrix, given what is foreseen of the sequences."""
-    facts, memory = setting.device, device_memory(setting, m, n, options.free.flags)
-    profile, source = runtime.profile()
-    return predicted(
-        setting,
-        m,
-        n,
-        profile,
-        source,
-        path=setting.plan.machine.times.seconds(Work([], foreseen.path)),
-        memory=memory.total,
-        too_large=fits(memory, facts.memory, facts.largest),
-        share=foreseen.share,
-        sweeps=foreseen.sweeps,
-        unsure=UNSURE if foreseen.similar else 0.0,
-    )
+    """`predict` for two lengths, or the sequences of a job, with options that are checked."""
+    setting, path = setting_of(runtime, plan, options.scoring, options.mode), options.output
+    paths = int(path in ("matches", "path"))
+    setting = replace(setting, cuts_squares=path != "path", paths=paths)
+    if job is not None:
+        setting, foreseen = pair_forecast(setting, job.frame, job.both, path == "path", prune)
+    else:
+        strands = 1 + (options.strand == "both")
+        foreseen = Foreseen(float(strands), strands)
+        if path == "path" and not setting.local:  # from corner to corner
+            foreseen = replace(foreseen, path=swept_again(setting, m, n, (float(m), float(n))))
+    return predicted(setting, m, n, *runtime.profile(), foreseen, options.free.flags)
 
 
 def _are_lengths(a: Any, b: Any) -> bool:

@@ -9,15 +9,15 @@ so the share c of words that did gives the identity c^(1/k) (Mash: Ondov et al. 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..planning.model.counts import Work, lag_of
-from ..planning.model.runs import Setting, sweep_of, swept_again
-from ..planning.model.times import Name
+from ..planning.model.counts import lag_of
+from ..planning.model.predict import Foreseen
+from ..planning.model.runs import Name, Setting, Strips, sweep_of, swept_again
 from ..sequences.alphabet import is_nucleotide
 from ..sequences.coordinates import Frame
 from ..sequences.kmers import OTHERS, K, Sample, samples_of
@@ -50,42 +50,26 @@ class LikelyPath:
     score: float = 0.0
 
 
-@dataclass(frozen=True)
-class PairForecast:
-    """What the sweeps of a pair take, and what its traceback does."""
-
-    #: Time on the device, as a share of that of one sweep of all cells.
-    share: float = 1.0
-    #: Strands that are swept.
-    sweeps: int = 1
-    #: Counts of the traceback.
-    path: Counter[Name] = field(default_factory=Counter)
-    #: Are the sequences similar?
-    similar: bool = False
-
-
 def pair_forecast(
     setting: Setting, frame: Frame, both: bool, path: bool, prune: bool
-) -> PairForecast:
-    """The forecast for the letters of a frame.  ``both``: are both strands compared, ``path``: is
-    the path wanted, ``prune``: may cells be skipped?"""
+) -> tuple[Setting, Foreseen]:
+    """What the letters of a frame change, and the setting for them.  ``both``: are both strands
+    compared, ``path``: is the path wanted, ``prune``: may cells be skipped?"""
     m, n = frame.shape
     looks = likely_paths(setting, frame, both) if m * n >= LOOKED_CELLS else []
     best = max(looks, key=lambda one: one.score, default=LikelyPath())
     if looks:
         setting = replace(setting, cuts_squares=False)
     work, share = sweep_of(setting, m, n), 1.0 + both
-    strips = bool(work.strips) and work.strips[0].subject.startswith("wavefront")
-    strips = strips and not work.counts["call", "section"] and setting.plan.lane_set.prunes
-    if setting.local and strips:
-        share = sweep_share(setting, work, (m, n), best, prune)
+    strips, counts = work.widest, Counter[Name]()
+    if setting.local and strips and not strips.cut and strips.plan.lane_set.prunes:
+        share = sweep_share(setting, strips, (m, n), best, prune)
         if both:  # the other strand is searched for more than this score
-            share += sweep_share(setting, work, (m, n), LikelyPath(), prune, best.score)
-    counts: Counter[Name] = Counter()
-    if path and work.strips:
+            share += sweep_share(setting, strips, (m, n), LikelyPath(), prune, best.score)
+    if path and strips:
         extent = (best.down, best.right) if setting.local else (float(m), float(n))
         counts = swept_again(setting, m, n, extent)
-    return PairForecast(share, 1 + both, counts, bool(looks))
+    return setting, Foreseen(share, 1 + both, counts, UNSURE if looks else 0.0)
 
 
 def likely_paths(setting: Setting, frame: Frame, both: bool) -> list[LikelyPath]:
@@ -135,21 +119,20 @@ def _once(sample: Sample) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
 
 def sweep_share(
     setting: Setting,
-    work: Work,
+    strips: Strips,
     shape: tuple[int, int],
     path: LikelyPath,
     prune: bool,
     known: float = 0.0,
 ) -> float:
-    """How long a local sweep takes, as a share of one that computes all cells and meets no path.
+    """How long these strips of a local sweep take, as a share of that where all cells are computed
+    and no path is met.
     ``known``: a score that is known before.  With ``prune`` a block is computed if H, and a match
     for each row and column left, reach the best score so far (Sandes & de Melo's block pruning).
     """
-    (m, n), plan, scoring = shape, setting.plan, setting.scoring
+    (m, n), plan, scoring = shape, strips.plan, setting.scoring
     if path.score <= 0 and not (prune and known > 0):
         return 1.0
-    rows, columns = plan.tile_shape(m, n)
-    plan = plan.for_size(min(rows, m), min(columns, n)) or plan
     strip, lag = plan.strip_rows, lag_of(plan.T, plan.chunk, n)
     i, j = _starts(m, strip)[:, None], _starts(n, plan.chunk)[None]
     down, right = i - path.row, j - path.column
@@ -168,8 +151,7 @@ def sweep_share(
         flight = (i[:, 0] // (plan.B * strip)).astype(int)
         starts = np.flatnonzero(np.diff(flight, prepend=-1))
         return float(np.logical_or.reduceat(live, starts, axis=0).mean())
-    widest = max(work.strips, key=lambda one: one.columns * one.tiles)
-    near = NEAR if widest.subject.endswith("/8") else 1.0
+    near = NEAR if strips.subject.endswith("/8") else 1.0
     return float(np.mean(live * np.where(h > 0, near, 1.0)))
 
 

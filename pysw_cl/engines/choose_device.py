@@ -130,4 +130,4 @@ def foreseen_on(runtime: Runtime, kind: Kind) -> tuple[float, float]:
     """What the model says of a job on a device: see `Known`."""
     setting = setting_of(runtime, None, kind.scoring, kind.mode)
     times, work = setting.plan.machine.times, sweep_of(setting, kind.m, kind.n)
-    return max(times.seconds(work), 1e-9), first_use(work, times) or 3.0  # not measured
+    return max(work.seconds(times), 1e-9), first_use(work, times) or 3.0  # not measured

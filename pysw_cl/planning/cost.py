@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from .model.counts import CUT, Count, Wave, lag_of, side_by_side, wave
-from .model.times import Line
+from .model.counts import Count, Wave, lag_of, side_by_side, wave
+from .model.times import CUT, Line
 from .plan_fields import PlanFields
 
 #: Seconds that are none.
@@ -132,7 +132,7 @@ class StripCost(Cost):
         pace = machine.times.pace(f"{plan.engine}/{plan.lanes}")
         line = pace.lines(alpha, machine.share(wave.groups))
         busy = machine.busy(wave.running, plan.B)
-        seconds = line.seconds(wave.columns, busy, chunk, wave.hops, wave.chain)
+        seconds = line.seconds(wave, busy, chunk)
         ways = len(groups) * len(chunks)
         costs = np.broadcast_to(seconds, (len(alphas), len(groups), len(chunks)))
         costs = costs.reshape(len(alphas), ways)
@@ -152,10 +152,9 @@ class StripCost(Cost):
         wave, times = section_wave(plan, cut, m, n), plan.machine.times
         checks = (cut.sections - 1) * m * (1 - cut.proven)
         checking = checks * times.of("call").get("check", 0.0)
-        waits = wave.hops, wave.chain, wave.turns
         line = _section_line(plan, cut, wave.groups)
         busy = plan.machine.busy(wave.running, cut.B)
-        return line.seconds(wave.columns, busy, cut.chunk, *waits) + checking
+        return line.seconds(wave, busy, cut.chunk) + checking
 
     def rounds(self, plan: PlanFields, cut: Cut, m: int, n: int) -> Rounds:
         """A bound of what sections cost, by the strips that each group takes, one and a part of

@@ -80,9 +80,9 @@ def test_score_place_and_pruned_cells(pair: str, scoring: Any) -> None:
         ends = path.row + path.down, path.column + path.right
         assert ends == pytest.approx((score.query_end, score.target_end), rel=0.08)
     setting = setting_of(get_runtime("auto"), plan, made, "local")
-    (m, n), work = (len(query), len(target)), sweep_of(setting, len(query), len(target))
-    assert sweep_share(setting, work, (m, n), path, False) == 1.0
-    foreseen = sweep_share(setting, work, (m, n), path, True)
+    (m, n), strips = (len(query), len(target)), sweep_of(setting, len(query), len(target)).widest
+    assert strips is not None and sweep_share(setting, strips, (m, n), path, False) == 1.0
+    foreseen = sweep_share(setting, strips, (m, n), path, True)
     computed = 1 - score.stats.pruned / (m * n)
     assert foreseen / (1 + UNSURE) <= computed <= foreseen * (1 + UNSURE)
 
@@ -130,13 +130,14 @@ def test_strips_of_a_gpu_wait_for_each_other() -> None:
     plan = replace(plan, tuning=plan.tuning.with_values({"sweep.longest_side": 1 << 30}))
     made, shares = Setting(plan, DNA, four=True, cuts_squares=False), []
     for m in (255_572, 638_930, 10_000_000, 40_000_000):
-        work, path = sweep_of(made, m, m), LikelyPath(0.0, 0.0, m, m, 0.75 * m)
-        shares.append(sweep_share(made, work, (m, m), path, True))
-        assert sweep_share(made, work, (m, m), LikelyPath(), True) == 1.0
+        strips, path = sweep_of(made, m, m).widest, LikelyPath(0.0, 0.0, m, m, 0.75 * m)
+        assert strips is not None
+        shares.append(sweep_share(made, strips, (m, m), path, True))
+        assert sweep_share(made, strips, (m, m), LikelyPath(), True) == 1.0
     assert shares[:2] == pytest.approx([0.99, 0.99], abs=0.05)
     assert shares[3] < shares[2] < 0.7
     # a score that is known leaves the first strips and columns
-    assert sweep_share(made, work, (m, m), LikelyPath(), True, 0.8 * m) < 0.2
+    assert sweep_share(made, strips, (m, m), LikelyPath(), True, 0.8 * m) < 0.2
 
 
 def test_what_a_traceback_does_and_takes() -> None:

@@ -16,10 +16,10 @@ from pysw_cl.engines.rowscan.plan import RowscanPlan
 from pysw_cl.planning.facts import DeviceFacts
 from pysw_cl.planning.geometry import cuts, piece, tile_height, tile_rows
 from pysw_cl.planning.model import fit
-from pysw_cl.planning.model.counts import STRIP_ROW, Strips, Work, side_by_side, wave
+from pysw_cl.planning.model.counts import Wave, side_by_side, wave
 from pysw_cl.planning.model.fit import errors, fitted, nonnegative
-from pysw_cl.planning.model.predict import in_words, predicted
-from pysw_cl.planning.model.runs import Setting, _lengths, sweep_of
+from pysw_cl.planning.model.predict import Foreseen, in_words, predicted
+from pysw_cl.planning.model.runs import STRIP_ROW, Setting, Strips, Work, _lengths, sweep_of
 from pysw_cl.planning.model.times import GENERIC, Machine, Pace, Times
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.profile import Profile
@@ -95,6 +95,12 @@ def truth() -> Times:
     return Times({SUBJECT: {**cells, **more}, "call": host})
 
 
+def strips_of(wave: Wave, alpha: int, chunk: int, **more: bool) -> Strips:
+    """Strips on a device of four schedulers."""
+    plan = Plan(alpha=alpha, chunk=chunk, machine=Machine(GENERIC, 4))
+    return Strips(SUBJECT, plan, wave, **more)
+
+
 def runs() -> list[Work]:
     """Runs of many shapes, alphas and shares."""
     rng = np.random.default_rng(2)
@@ -103,8 +109,7 @@ def runs() -> list[Work]:
         for _ in range(12):
             columns, hops = rng.integers(2000, 10**6), int(rng.integers(0, 3000))
             chunk, busy = int(rng.choice([32, 64, 128, 256])), float(rng.uniform(0, share))
-            strips = Strips(SUBJECT, alpha, chunk, share, float(columns), busy, hops)
-            work = Work([strips])
+            work = Work([strips_of(Wave(float(columns), 4 * busy, hops, 4 * share), alpha, chunk)])
             for name, count in (("call", 1), ("launch", 2), ("letter", 10 ** rng.uniform(3, 7))):
                 work.counts["call", name] += count  # type: ignore[assignment]
             works.append(work)
@@ -113,7 +118,7 @@ def runs() -> list[Work]:
 
 def test_known_times_are_found_again() -> None:
     works, known = runs(), truth()
-    seconds = [known.seconds(work) for work in works]
+    seconds = [work.seconds(known) for work in works]
     found = Times(fitted(works, seconds))
     assert np.abs(errors(works, seconds, found)).max() < 1e-6
     for name in ("8@1", "20@3", "block@1"):
@@ -123,9 +128,9 @@ def test_known_times_are_found_again() -> None:
 def test_noise_is_averaged() -> None:
     works, known = runs(), truth()
     rng = np.random.default_rng(3)
-    noisy = [known.seconds(work) * (1 + rng.normal(0, 0.03)) for work in works]
+    noisy = [work.seconds(known) * (1 + rng.normal(0, 0.03)) for work in works]
     found = Times(fitted(works, noisy))
-    off = np.abs(errors(works, [known.seconds(work) for work in works], found))
+    off = np.abs(errors(works, [work.seconds(known) for work in works], found))
     assert np.median(off) < 0.02 and off.max() < 0.08
 
 
@@ -142,7 +147,7 @@ def test_what_strips_take_beside_their_columns_on_cores() -> None:
 
 def test_what_is_known_is_not_sought() -> None:
     works, known = runs(), truth()
-    seconds = [known.seconds(work) for work in works]
+    seconds = [work.seconds(known) for work in works]
     host = Times({"call": known.of("call")})
     found = fitted(works, seconds, host)
     assert "call" not in found and set(found) == {SUBJECT}
@@ -174,12 +179,13 @@ def test_rows_that_were_not_measured_again_are_as_lucky_as_before() -> None:
 def test_the_best_of_all_times_that_were_found_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the ways in which strips are late change in turns, as if by chance."""
     works, known = runs(), truth()
-    seconds = [known.seconds(work) for work in works]
+    seconds = [work.seconds(known) for work in works]
     rng = np.random.default_rng(5)
 
     def another(work: Work, times: Times) -> Work:
         (one,) = work.strips
-        return Work([replace(one, columns=one.columns * float(rng.uniform(0.5, 2)))], work.counts)
+        columns = one.wave.columns * float(rng.uniform(0.5, 2))
+        return Work([replace(one, wave=one.wave._replace(columns=columns))], work.counts)
 
     monkeypatch.setattr(fit, "_longest", another)
     assert np.abs(errors(works, seconds, Times(fitted(works, seconds)))).max() < 1e-6
@@ -189,10 +195,10 @@ def test_what_takes_longer_counts() -> None:
     """Strips wait for a group, or, if hops take long, for each other."""
     columns = wave(30, 10, 1100, 100)  # a group is done 100 columns after it is waited for
     assert columns.hops == 9 and columns.chain == (29 * 100 + 1100, 29)
-    strips = Strips(SUBJECT, 8, 64, 1, columns.columns, 0, columns.hops, chain=columns.chain)
+    strips = strips_of(columns._replace(groups=4), 8, 64)
     own = {"8@1": 1e-8}
     for hop, (count, hops) in ((1e-9, (columns.columns, 9)), (1e-4, columns.chain)):
-        found = Times({SUBJECT: {**own, "hop@1": hop}}).seconds(Work([strips]))
+        found = strips.seconds(Times({SUBJECT: {**own, "hop@1": hop}}))
         assert found == pytest.approx(count * 1e-8 + hops * hop)
 
 
@@ -202,9 +208,9 @@ def test_further_strips_of_sections_take_time() -> None:
     assert (few.turns, many.turns) == (1, 5)
     own = {"8@1": 1e-8, "8@2": 2e-8, "turn": 2e-6, "turn_row": 3e-6}
     for share in (1, 2):
-        strips = Strips(SUBJECT, 8, 64, share, many.columns, 0, many.hops, cut=True, turns=5)
-        found = Times({SUBJECT: own}).seconds(Work([strips]))
-        weights = Times({SUBJECT: own}).pace(SUBJECT).weights(strips)
+        strips = strips_of(many._replace(groups=4 * share, chain=(0, 0)), 8, 64, cut=True)
+        found = strips.seconds(Times({SUBJECT: own}))
+        weights = Times({SUBJECT: own}).pace(SUBJECT).weights(many, 0, 8, 64, share)
         assert found == pytest.approx(many.columns * share * 1e-8 + 5 * share * (2 + 8 * 3) * 1e-6)
         assert (weights["turn"], weights["turn_row"]) == (5 * share, 5 * share * 8)
 
@@ -249,16 +255,18 @@ def test_sections_and_rows_are_counted() -> None:
 
 def test_predictions() -> None:
     profile = Profile(times=GENERIC.by_subject, spread=0.25)
-    small, large = (
-        predicted(setting(), n, n, profile, "here", memory=7) for n in (20_000, 200_000)
-    )
+    small, large = (predicted(setting(), n, n, profile, "here") for n in (20_000, 200_000))
     assert 50 * small.seconds < large.seconds < 120 * small.seconds
     assert small.interval == (small.seconds / 1.25, small.seconds * 1.25)
     assert small.gcups < large.gcups < large.gcups_limit
     assert sum(large.parts.values()) == pytest.approx(large.seconds)
-    assert (large.memory, large.source, large.way) == (7, "here", "strips")
-    half = predicted(setting(), 200_000, 200_000, profile, "here", share=0.5, path=1.0)
-    assert half.parts["sweep"] == large.parts["sweep"] / 2 and half.parts["path"] == 1.0
+    assert (large.source, large.way) == ("here", "strips") and large.memory > 200_000
+    foreseen = Foreseen(share=0.5, path=Counter({("path", "row"): 10}), unsure=1.0)
+    half = predicted(setting(), 200_000, 200_000, profile, "here", foreseen)
+    assert half.parts["sweep"] == large.parts["sweep"] / 2 and half.parts["path"] == pytest.approx(
+        2e-5
+    )
+    assert half.interval[1] == pytest.approx(half.seconds * 2.5)
     assert "200,000 x 200,000: " in str(large)
 
 

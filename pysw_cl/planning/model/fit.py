@@ -6,15 +6,15 @@ ones.  Times are not negative (Lawson & Hanson 1974, Solving Least Squares Probl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .counts import Strips, Work
-from .times import Times, table_of, weights_of
+from .runs import Name, Strips, Work
+from .times import Times, cell
 
 Floats = NDArray[np.float64]
 #: How often times are sought again at most.
@@ -71,16 +71,15 @@ def fitted(
     works, seconds = [works[k] for k in told], [seconds[k] for k in told]
     if columns is None:
         columns = [one for work in works for one in work.strips]
-    table = table_of([one for one in columns if not _has_columns(known, one.timed)])
-    form = known.having(
-        {name: {**own, **known.by_subject.get(name, {})} for name, own in table.items()}
-    )
+    sought: dict[str, dict[str, float]] = {}  # those of columns, 0 each
+    for one in columns:
+        if not _has_columns(known, one.timed):
+            sought.setdefault(one.timed, {})[cell(one.plan.alpha, one.share)] = 0.0
+    form = _under(known, sought)
     ways, best = list(works), (inf, dict[str, dict[str, float]]())
     for _ in range(MOST_TURNS):
         found = _explaining(ways, seconds, known, form)
-        times = known.having(
-            {name: {**own, **known.by_subject.get(name, {})} for name, own in found.items()}
-        )
+        times = _under(known, found)
         off = float(np.square(errors(works, seconds, times)).sum())
         best = min(best, (off, found), key=lambda one: one[0])
         before, ways = ways, [_longest(work, times) for work in works]
@@ -93,10 +92,12 @@ def _longest(work: Work, times: Times) -> Work:
     """The work with the columns and hops of its strips that take longest, by some times."""
 
     def longest(one: Strips) -> Strips:
-        line = times.pace(one.timed).line(one.alpha, one.share)
-        pace, (chained, waits) = line.pace(one.busy, one.chunk), one.chain
-        chain = chained * pace + waits * line.hop > one.columns * pace + one.hops * line.hop
-        return replace(one, columns=chained, hops=waits) if chain else one
+        line = times.pace(one.timed).line(one.plan.alpha, one.share)
+        own, chained = line.longest(one.wave, one.busy, one.plan.chunk)
+        if chained <= own:
+            return one
+        columns, hops = one.wave.chain
+        return replace(one, wave=one.wave._replace(columns=columns, hops=hops))
 
     return Work([longest(one) for one in work.strips], work.counts)
 
@@ -106,7 +107,7 @@ def _explaining(
 ) -> dict[str, dict[str, float]]:
     """See :func:`fitted`: the times for the columns and hops that the works have.  ``form``: all
     times that count, sought ones as 0."""
-    rows = [weights_of(work, form) for work in works]
+    rows = [_weights(work, form) for work in works]
     every = {name for row in rows for name in row}
     names = sorted(n for n in every if not _has(known, n) and not n[1].startswith(NOT_SOUGHT))
     if not names:
@@ -125,6 +126,25 @@ def _explaining(
     return times
 
 
+def _weights(work: Work, times: Times) -> dict[Name, float]:
+    """How much each time counts in a run."""
+    found: dict[Name, float] = dict(work.counts)
+    for one in work.strips:
+        subject, plan = times.known(one.timed) or one.timed, one.plan
+        pace = times.pace(one.timed)
+        weights = pace.weights(one.wave, one.busy, plan.alpha, plan.chunk, one.share)
+        for name, weight in weights.items():
+            key = subject, name
+            found[key] = found.get(key, 0.0) + one.tiles * weight
+    return found
+
+
+def _under(known: Times, more: Mapping[str, Mapping[str, float]]) -> Times:
+    """The known times, and others where there are none."""
+    own = known.by_subject
+    return known.having({name: {**new, **own.get(name, {})} for name, new in more.items()})
+
+
 def _has_columns(times: Times, subject: str) -> bool:
     """Does a subject have times of columns of its own?"""
     own = times.by_subject.get(subject, {})
@@ -137,5 +157,5 @@ def _has(times: Times, name: tuple[str, str]) -> bool:
 
 def errors(works: Sequence[Work], seconds: Sequence[float], times: Times) -> Floats:
     """(predicted - measured) / measured of each run."""
-    found = np.array([times.seconds(work) for work in works])
+    found = np.array([work.seconds(times) for work in works])
     return np.asarray(found / np.asarray(seconds, float) - 1)

@@ -1,18 +1,35 @@
-"""The time of a run before it begins: its counts, multiplied with the times of a profile."""
+"""The time of a run before it begins: its counts, multiplied with the times of a profile; and why
+its plan is what it is: what would be second best."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from math import inf
 
-from ..plan import Plan
+from ..memory import NO_ENDS, device_memory, fits
+from ..plan import Plan, StriplessPlan
 from ..profiles.profile import Profile
-from .counts import STRIP_ROW, Strips, Work
-from .runs import Setting, sweep_of
-from .times import Times
+from .runs import STRIP_ROW, Name, Setting, Work, sweep_of
+from .times import CUT, Times
 
 #: A prediction is this far off at most, mostly, where the profile is of another device.
 UNSURE = 1.0
+#: No tile is cut into sections, and none is computed row by row; and: all that may be cut is.
+NO_SECTIONS = {"sections.least_cells": 1 << 62}
+ALL_SECTIONS = {
+    "sections.most_cost": 1000.0,
+    "sections.most_cost_beside_pruning": 1000.0,
+    "sections.least_cells": 1,
+}
+#: What the ways are, in words.
+WAYS = {
+    "strips": "strips that follow each other",
+    "sections": "sections side by side",
+    "rows": "row by row",
+    "held": "the matrix is held whole",
+}
 
 
 @dataclass(frozen=True)
@@ -77,15 +94,18 @@ def in_words(seconds: float) -> str:
     return f"{whole // 3600:,} h {whole % 3600 // 60:02} min"
 
 
-def swept(work: Work, times: Times) -> tuple[float, float]:
-    """Seconds of the sweep on the device, and of the host."""
-    device = times.seconds(Work(list(work.strips)))
-    device += sum(
-        count * times.of(subject).get(name, 0.0)
-        for (subject, name), count in work.counts.items()
-        if subject == "held" or name == STRIP_ROW
-    )
-    return device, times.seconds(work) - device
+@dataclass(frozen=True)
+class Foreseen:
+    """What the letters of two sequences change."""
+
+    #: Time of the sweeps on the device, as a share of that of one sweep of all cells.
+    share: float = 1.0
+    #: Strands that are swept: how often the host begins one.
+    sweeps: int = 1
+    #: Counts of the traceback.
+    path: Counter[Name] = field(default_factory=Counter)
+    #: Nine of ten times are off by at most so much more than those of the profile.
+    unsure: float = 0.0
 
 
 def predicted(
@@ -94,45 +114,37 @@ def predicted(
     n: int,
     profile: Profile,
     source: str,
-    *,
-    path: float = 0.0,
-    memory: int = 0,
-    too_large: str | None = None,
-    share: float = 1.0,
-    sweeps: int = 1,
-    unsure: float = 0.0,
+    foreseen: Foreseen | None = None,
+    free_ends: tuple[bool, ...] = NO_ENDS,
 ) -> Prediction:
-    """The prediction for an m x n matrix.
-
-    ``path``: seconds of its traceback.  ``share``: what its sweep on the device takes, relative to
-    one of all cells, because some are pruned.  ``sweeps``: how often the host begins one, for two
-    strands; ``share`` is that of all of them.  ``unsure``: nine of ten times are off by at most so
-    much more than those of the profile.
-    """
+    """The prediction for an m x n matrix."""
+    foreseen = foreseen or Foreseen()
     times, work = setting.plan.machine.times, sweep_of(setting, m, n)
-    device, host = swept(work, times)
-    device, host = share * device, sweeps * host
+    device = Work(work.strips).seconds(times) + sum(
+        count * times.of(subject).get(name, 0.0)
+        for (subject, name), count in work.counts.items()
+        if subject == "held" or name == STRIP_ROW
+    )
+    host = foreseen.sweeps * (work.seconds(times) - device)
+    device, path = foreseen.share * device, Work([], foreseen.path).seconds(times)
     seconds = device + host + path
-    widest = max(work.strips, key=lambda one: one.columns * one.tiles, default=None)
-    spread = (1 + spread_of(profile)) * (1 + unsure) - 1
+    # nine of ten runs are off by at most so much, up or down, as a share of what is predicted
+    spread = profile.spread if profile.times else UNSURE
+    spread = (1 + spread) * (1 + foreseen.unsure)
+    memory, facts, widest = device_memory(setting, m, n, free_ends), setting.device, work.widest
     return Prediction(
         shape=(m, n),
         seconds=seconds,
-        interval=(seconds / (1 + spread), seconds * (1 + spread)),
+        interval=(seconds / spread, seconds * spread),
         parts={"sweep": device, "host": host, "path": path},
         first_use=first_use(work, times),
-        gcups_limit=limit(setting, work, widest),
-        memory=memory,
-        too_large=too_large,
-        way=_way(work, widest),
-        plan=setting.plan if widest is None else _plan_of(setting, widest),
+        gcups_limit=limit(setting, work),
+        memory=memory.total,
+        too_large=fits(memory, facts.memory, facts.largest),
+        way=_way(work),
+        plan=setting.plan if widest is None else widest.plan,
         source=source,
     )
-
-
-def spread_of(profile: Profile) -> float:
-    """Nine of ten runs are off by at most so much, up or down, as a share of what is predicted."""
-    return profile.spread if profile.times else UNSURE
 
 
 def first_use(work: Work, times: Times) -> float:
@@ -141,43 +153,121 @@ def first_use(work: Work, times: Times) -> float:
     return sum(times.of(f"build/{subject}").get("build", 0.0) for subject in subjects)
 
 
-def limit(setting: Setting, work: Work, widest: Strips | None) -> float:
+def limit(setting: Setting, work: Work) -> float:
     """10^9 cells a second of a matrix without end, by the lanes of a run."""
-    plan, times = setting.plan, setting.plan.machine.times
+    plan, times, widest = setting.plan, setting.plan.machine.times, work.widest
     if widest is None:
         cell = times.of("held").get("cell", 0.0)
         return 1e-9 / cell if cell else 0.0
-    machine = plan.machine
-    rows = widest.subject.startswith("rowscan")
-    chosen = _plan_of(setting, widest)
-    whole = setting.scan if rows and setting.scan is not None else plan
-    chosen = replace(chosen, B=whole.B)
-    groups = machine.share(chosen.B)
-    best = 0.0
-    for alpha in {widest.alpha} if rows else {widest.alpha, *plan.alphas}:
-        line = times.pace(widest.timed).line(alpha, groups)
-        pace = line.pace(machine.busy(chosen.B, chosen.B), widest.chunk)
-        if pace > 0:
-            best = max(best, chosen.B * chosen.T * alpha / pace / 1e9)
-    return best
+    alphas, B = {widest.plan.alpha, *plan.alphas}, plan.B
+    if isinstance(widest.plan, StriplessPlan):
+        alphas, B = {widest.plan.alpha}, (setting.scan or plan).B
+    machine, pace = plan.machine, times.pace(widest.timed)
+    lines = {alpha: pace.line(alpha, machine.share(B)) for alpha in alphas}
+    busy, chunk = machine.busy(B, B), widest.plan.chunk
+    paces = {alpha: float(line.pace(busy, chunk)) for alpha, line in lines.items()}
+    return max(B * widest.plan.T * alpha / pace / 1e9 for alpha, pace in paces.items())
 
 
-def _plan_of(setting: Setting, strips: Strips) -> Plan:
-    """The plan of a tile."""
-    plan = setting.plan
-    if strips.subject.startswith("rowscan") and setting.scan is not None:
-        return replace(setting.scan, B=strips.B)
-    lanes = strips.subject.split("/")[1]
-    if lanes != plan.lanes:
-        profiled = plan.for_scores("matrix")
-        plan = profiled if lanes == profiled.lanes else plan.without_narrow()
-    return replace(plan, alpha=strips.alpha, chunk=strips.chunk, B=strips.B)
-
-
-def _way(work: Work, widest: Strips | None) -> str:
+def _way(work: Work) -> str:
     """What computes most of it."""
-    if widest is None:
+    if work.widest is None:
         return "held"
-    if widest.subject.startswith("rowscan"):
+    if isinstance(work.widest.plan, StriplessPlan):
         return "rows"
-    return "sections" if work.counts["call", "section"] else "strips"
+    return CUT if work.counts["call", "section"] else "strips"
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One way to compute a matrix."""
+
+    #: "strips", "sections" or "rows".
+    way: str
+    #: Rows of a lane; of the row scan: columns.
+    alpha: int
+    #: Seconds of a call.
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.way} with alpha {self.alpha}: {in_words(self.seconds)}"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What computes a matrix, and why."""
+
+    #: What is chosen.
+    prediction: Prediction
+    #: The scores' width in bits and their file, for example "8 bits, match".
+    lanes: str
+    #: All ways that the model knows, the soonest first.
+    alternatives: tuple[Alternative, ...]
+    #: Other devices that could have been chosen, with the seconds expected there.
+    devices: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def second(self) -> Alternative | None:
+        """The soonest way that is not the chosen one."""
+        chosen = self.prediction.way, self.prediction.plan.alpha
+        others = (one for one in self.alternatives if (one.way, one.alpha) != chosen)
+        return next(others, None)
+
+    def __repr__(self) -> str:
+        return f"<Choice for {self.prediction}; {self.prediction.plan}>"
+
+    def __str__(self) -> str:
+        best, plan = self.prediction, self.prediction.plan
+        low, high = (in_words(one) for one in best.interval)
+        slower = (f"{in_words(s) if s < inf else 'fails'} on {n}" for n, s in self.devices.items())
+        lines = [
+            ("matrix", f"{best.shape[0]:,} x {best.shape[1]:,}"),
+            ("device", "; ".join([plan.device or "any", *slower])),
+            ("engine", f"{plan.engine}, {WAYS[best.way]}"),
+            ("lanes", f"{plan.lanes}, {self.lanes}"),
+            ("plan", f"{plan.form}, B={plan.B} T={plan.T} alpha={plan.alpha} chunk={plan.chunk}"),
+            ("time", f"{in_words(best.seconds)} ({low} to {high})"),
+            ("first use", f"{in_words(best.first_use)} more" if best.first_use else "unknown"),
+            ("profile", best.source),
+            ("second best", str(self.second) if self.second else "nothing else computes it"),
+        ]
+        return "\n".join(f"{name + ':':<13}{text}" for name, text in lines)
+
+
+def choice_of(setting: Setting, prediction: Prediction) -> Choice:
+    """The choice that a prediction is of."""
+    (m, n), times = prediction.shape, setting.plan.machine.times
+    found = {}
+    for way, alpha, other in _others(setting, m, n):
+        work = sweep_of(other, m, n)
+        if way != CUT or work.counts["call", "section"]:
+            found[way, alpha] = work.seconds(times)
+    chosen = prediction.way, prediction.plan.alpha
+    found[chosen] = prediction.parts["sweep"] + prediction.parts["host"]
+    every = [Alternative(*key, seconds) for key, seconds in found.items()]
+    return Choice(prediction, _lanes(setting, m, n), tuple(sorted(every, key=lambda a: a.seconds)))
+
+
+def _others(setting: Setting, m: int, n: int) -> Iterator[tuple[str, int, Setting]]:
+    """Other ways for a whole matrix, each with its alpha."""
+    plan, scan = setting.plan, setting.scan
+    if isinstance(plan, StriplessPlan):
+        return
+    alone = replace(setting, scan=None, holds=False)
+    for alpha in plan.alphas:
+        fixed = replace(plan, alpha=alpha, alpha_fixed=True)
+        _, B, chunk = plan.cost.soonest(plan, (alpha,), m, n)
+        tuning = fixed.tuning.with_values(NO_SECTIONS)
+        yield "strips", alpha, replace(alone, plan=replace(fixed, B=B, chunk=chunk, tuning=tuning))
+        if setting.local:
+            tuning = fixed.tuning.with_values(ALL_SECTIONS)
+            yield CUT, alpha, replace(alone, plan=replace(fixed, tuning=tuning))
+    if scan is not None and f"{scan.engine}/{scan.lanes}" in scan.machine.times.by_subject:
+        yield "rows", scan.alpha, replace(setting, plan=scan, holds=False)
+
+
+def _lanes(setting: Setting, m: int, n: int) -> str:
+    """The width and the score file of most of a matrix, in words."""
+    widest = sweep_of(replace(setting, holds=False), m, n).widest
+    parts = widest.subject.split("/") if widest else []
+    return f"{parts[4]} bits, scores by {parts[2]}" if len(parts) == 5 else "32 bits"

@@ -3,26 +3,86 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ...scoring.frames import MOST_KNOWN
 from ...scoring.scoring import Scoring
 from ..choose import Given, Seen, choose, is_held, whole_pipeline
 from ..cost import row_wave, section_wave, strip_wave
-from ..execution import ByRows, InParts, InSections, InStrips, TileExecution, TileShape
+from ..execution import ByRows, InParts, InSections, TileExecution, TileShape
 from ..facts import UNLIMITED, DeviceFacts
 from ..geometry import piece, tile_height
 from ..path_grid import grid_places, most_pieces
 from ..plan import Plan
 from ..program import Program, striped_rows
-from .counts import STRIP_ROW, Strips, Wave, Work
-from .times import Name
+from .counts import Wave
+from .times import CUT, Times
 
+#: What a time is called: a subject and a name.
+Name = tuple[str, str]
+#: The name of the time that each row of a lane adds to a strip, whatever its columns, where a group
+#: has a core to itself.
+STRIP_ROW = "strip_row"
 #: Of the grid cells on the path, what is computed where its tiles are known ahead: these are
 #: smaller, and pruned (5 million letters, 6% changed, on an H100: 1/22).
 AHEAD = 1 / 22
 #: The first letters of a call take longer than others: their memory is new to the caches.
 EARLY_LETTERS = 1 << 17
+
+
+@dataclass(frozen=True)
+class Strips:
+    """The strips of a tile, or of many tiles like it."""
+
+    #: Whose times count: an engine, its lanes, and how they score.
+    subject: str
+    #: The plan, with the tile's alpha, B and chunk.
+    plan: Plan
+    wave: Wave
+    tiles: int = 1
+    #: Are these sections side by side?  Their kernel is another one.
+    cut: bool = False
+
+    @property
+    def timed(self) -> str:
+        """The subject of their times."""
+        return f"{self.subject}/{CUT}" if self.cut else self.subject
+
+    @property
+    def share(self) -> int:
+        """Strips that share a scheduler of the device."""
+        return int(self.plan.machine.share(self.wave.groups))
+
+    @property
+    def busy(self) -> float:
+        """Strips that run at a time, as a share of those that have a scheduler to themselves."""
+        return float(self.plan.machine.busy(self.wave.running, self.plan.B))
+
+    def seconds(self, times: Times) -> float:
+        """What they take."""
+        line = times.pace(self.timed).line(self.plan.alpha, self.share)
+        return self.tiles * float(line.seconds(self.wave, self.busy, self.plan.chunk))
+
+
+@dataclass
+class Work:
+    """What a run does."""
+
+    strips: list[Strips] = field(default_factory=list)
+    #: All else, by the subject and the name of its time.
+    counts: Counter[Name] = field(default_factory=Counter)
+
+    @property
+    def widest(self) -> Strips | None:
+        """The strips of most columns."""
+        return max(self.strips, key=lambda one: one.wave.columns * one.tiles, default=None)
+
+    def seconds(self, times: Times) -> float:
+        """What it takes."""
+        taken = sum((strips.seconds(times) for strips in self.strips), 0.0)
+        for (subject, name), count in self.counts.items():
+            taken += count * times.of(subject).get(name, 0.0)
+        return taken
 
 
 @dataclass(frozen=True)
@@ -137,57 +197,28 @@ def _add(
                 _add(work, setting, chosen, part, count)
         return
     if isinstance(execution, ByRows):
-        _add_rows(work, execution.plan, m, n, times)
-        return
-    plan, program = execution.plan, execution.program
-    if isinstance(execution, InSections):
-        cut = execution.sections
-        columns = section_wave(plan, cut.cut, m, n)
-        work.counts["call", "section"] += times * cut.count
-        if not cut.proven:
-            work.counts["call", "check"] += times * (cut.count - 1) * m
+        plan, cut = execution.plan, False
+        plan = replace(plan, B=plan.cost.soonest(plan, (plan.alpha,), m, n)[1])
+        subject, wave = f"{plan.engine}/{plan.lanes}", row_wave(plan, plan.alpha, m, n, plan.B)
+    elif isinstance(execution, InSections):
+        plan, cut, sections = execution.plan, True, execution.sections
+        subject, wave = subject_of(execution.program), section_wave(plan, sections.cut, m, n)
+        work.counts["call", "section"] += times * sections.count
+        if not sections.proven:
+            work.counts["call", "check"] += times * (sections.count - 1) * m
     else:
-        columns = strip_wave(plan, plan.alpha, m, n, plan.B, plan.chunk)
+        plan, cut, program = execution.plan, False, execution.program
+        subject, wave = subject_of(program), strip_wave(plan, plan.alpha, m, n, plan.B, plan.chunk)
+        if not plan.machine.schedulers:
+            count = -(-m // plan.strip_rows)
+            one_by_one = wave.hops == count - 1  # each waits for the one above it
+            alone = count if one_by_one and count > plan.B else -(-count // plan.B)
+            work.counts[subject, STRIP_ROW] += times * alone * plan.alpha
+        if program.striped:  # the subject's times are of lanes at a lag
+            share, (chain, hops) = striped_rows(plan) / plan.alpha, wave.chain
+            wave = wave._replace(columns=share * wave.columns, chain=(share * chain, hops))
     work.counts["call", "launch"] += times
-    subject = subject_of(program)
-    strips = _strips(subject, plan, columns, times, program.sections)
-    if program.striped:
-        share, (chain, hops) = striped_rows(plan) / plan.alpha, strips.chain
-        # the subject's times are of lanes at a lag
-        strips = replace(strips, columns=share * strips.columns, chain=(share * chain, hops))
-    work.strips.append(strips)
-    if isinstance(execution, InStrips) and not plan.machine.schedulers:
-        count = -(-m // plan.strip_rows)
-        one_by_one = columns.hops == count - 1  # each waits for the one above it
-        alone = count if one_by_one and count > plan.B else -(-count // plan.B)
-        work.counts[subject, STRIP_ROW] += times * alone * plan.alpha
-
-
-def _add_rows(work: Work, plan: Plan, m: int, n: int, times: int) -> None:
-    """Count ``times`` tiles that are computed row by row."""
-    plan = replace(plan, B=plan.cost.soonest(plan, (plan.alpha,), m, n)[1])
-    columns = row_wave(plan, plan.alpha, m, n, plan.B)
-    work.counts["call", "launch"] += times
-    work.strips.append(_strips(f"{plan.engine}/{plan.lanes}", plan, columns, times))
-
-
-def _strips(subject: str, plan: Plan, columns: Wave, tiles: int, cut: bool = False) -> Strips:
-    """The strips of tiles under a plan; if ``cut``, of sections."""
-    machine = plan.machine
-    return Strips(
-        subject,
-        plan.alpha,
-        plan.chunk,
-        machine.share(columns.groups),
-        columns.columns,
-        machine.busy(columns.running, plan.B),
-        columns.hops,
-        tiles,
-        plan.B,
-        cut,
-        columns.chain,
-        columns.turns,
-    )
+    work.strips.append(Strips(subject, plan, wave, times, cut))
 
 
 def subject_of(program: Program) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..profiles.profile import Numbers
-from .counts import Count, Strips, Work, greater
+from .counts import Count, Wave
 
 #: Seconds that no column is faster than, whatever a profile says: costs are divided by each other.
 LEAST_COLUMN = 1e-13
-#: What a time is called: a subject and a name.
-Name = tuple[str, str]
+#: What the times of sections have behind the subject of strips that do the same work.
+CUT = "sections"
 
 
 def cell(alpha: int, share: int) -> str:
@@ -44,23 +44,16 @@ class Line(NamedTuple):
         """A column in a block of ``chunk`` columns."""
         return self.column + self.busy * busy + self.block / chunk
 
-    def seconds(
-        self,
-        columns: Count,
-        busy: Count,
-        chunk: Count,
-        hops: Count,
-        chain: tuple[Count, Count],
-        turns: Count = 0,
-    ) -> Count:
-        """A tile in which the last strip is done after so many columns and hops, or after those of
-        the ``chain``: what takes longer."""
-        pace, (chained, waits) = self.pace(busy, chunk), chain
-        longest = greater(columns * pace + hops * self.hop, chained * pace + waits * self.hop)
-        return longest + turns * self.turn + self.tile
+    def longest(self, wave: Wave, busy: Count, chunk: Count) -> tuple[Count, Count]:
+        """What the columns and hops of strips take, and what those of their chain do."""
+        pace, (chained, waits) = self.pace(busy, chunk), wave.chain
+        return wave.columns * pace + wave.hops * self.hop, chained * pace + waits * self.hop
+
+    def seconds(self, wave: Wave, busy: Count, chunk: Count) -> Count:
+        """What a tile takes."""
+        return np.maximum(*self.longest(wave, busy, chunk)) + wave.turns * self.turn + self.tile
 
 
-@dataclass(frozen=True)
 class Pace:
     """What a column of a strip takes, by its rows and by the strips that share a scheduler.
 
@@ -68,7 +61,10 @@ class Pace:
     of a latency, ``column + row alpha``, and of the turns of the strips that share a scheduler.
     """
 
-    own: Numbers
+    def __init__(self, own: Numbers) -> None:
+        self.own = own
+        self._lines: dict[tuple[int, int], Line] = {}
+        self._tables: dict[tuple[int, int], NDArray[np.float64]] = {}
 
     @cached_property
     def _measured(self) -> dict[int, list[tuple[int, float]]]:
@@ -87,11 +83,10 @@ class Pace:
         What makes some alphas slow is how the compiler deals with them, so it lasts."""
         found = dict(self.own)
         for share, measured in self._measured.items():
-            was = [before.line(alpha, share).column for alpha, _ in measured]
             ratios = {
                 alpha: now / then
-                for (alpha, now), then in zip(measured, was, strict=True)
-                if now > 0 and then > LEAST_COLUMN
+                for alpha, now in measured
+                if (then := before.line(alpha, share).column) > LEAST_COLUMN and now > 0
             }
             for alpha, seconds in before._measured.get(share, []) if ratios else []:
                 if seconds > 0:
@@ -104,26 +99,15 @@ class Pace:
         """How many strips shared a scheduler where columns were measured."""
         return self._measured.keys()
 
-    @cached_property
-    def _known(self) -> dict[tuple[int, int], dict[str, float]]:
-        return {}
-
-    def parts(self, alpha: int, share: int) -> dict[str, float]:
-        """The measured times that a column's is made of, each with its weight."""
-        key = alpha, share
-        if key not in self._known:
-            self._known[key] = self._parts(alpha, share)
-        return self._known[key]
-
     def _parts(self, alpha: int, share: int) -> dict[str, float]:
+        """The measured times that a column's is made of, each with its weight."""
         if not self._measured:
             row = self.own.get("row", 0.0)
             if share * row * (alpha + 1) > self.own.get("column", 0.0) + row * alpha:
                 return {"row": share * (alpha + 1.0)}
             return {"column": 1.0, "row": float(alpha)}
         near = self._near(share)
-        alphas = [one for one, _ in self._measured[near]]
-        scale = share / near
+        alphas, scale = [one for one, _ in self._measured[near]], share / near
         if alpha in alphas or len(alphas) == 1:
             return {cell(alpha if alpha in alphas else alphas[0], near): scale}
         above = next((k for k, one in enumerate(alphas) if one > alpha), len(alphas) - 1)
@@ -135,17 +119,18 @@ class Pace:
         """The measured share that is nearest; the share itself where none is."""
         return min(self._measured, key=lambda one: (abs(one - share), one), default=share)
 
-    def weights(self, strips: Strips) -> dict[str, float]:
-        """How much each of the subject's times counts in these strips."""
-        columns, alpha = strips.tiles * strips.columns, strips.alpha
-        at = f"@{self._near(strips.share)}"
-        found = {name: w * columns for name, w in self.parts(alpha, strips.share).items()}
+    def weights(
+        self, wave: Wave, busy: float, alpha: int, chunk: int, share: int
+    ) -> dict[str, float]:
+        """How much each of the times counts in a tile with this wave."""
+        columns, at = wave.columns, f"@{self._near(share)}"
+        found = {name: w * columns for name, w in self._parts(alpha, share).items()}
         for name, count in (
-            ("busy" + at, columns * strips.busy),
-            ("block" + at, columns / strips.chunk),
-            ("hop" + at, strips.tiles * strips.hops),
-            ("tile", strips.tiles),
-            ("turn", strips.tiles * strips.turns * strips.share),
+            ("busy" + at, columns * busy),
+            ("block" + at, columns / chunk),
+            ("hop" + at, wave.hops),
+            ("tile", 1),
+            ("turn", wave.turns * share),
         ):
             found[name] = count
             found[_of_rows(name)] = count * alpha
@@ -155,22 +140,16 @@ class Pace:
         """The seconds of strips with so many rows a lane."""
         key = alpha, share
         if key not in self._lines:
-            own = self.own
-            column = sum(own.get(name, 0.0) * w for name, w in self.parts(alpha, share).items())
-            at = self._near(share)
+            own, at = self.own, self._near(share)
+            column = sum(own.get(name, 0.0) * w for name, w in self._parts(alpha, share).items())
             busy, block, hop, tile, turn = (
                 own.get(name, 0.0) + own.get(_of_rows(name), 0.0) * alpha
                 for name in (f"busy@{at}", f"block@{at}", f"hop@{at}", "tile", "turn")
             )
-            column = max(column, LEAST_COLUMN)
-            self._lines[key] = Line(column, busy, block, hop, tile, turn * share)
+            self._lines[key] = Line(max(column, LEAST_COLUMN), busy, block, hop, tile, turn * share)
         return self._lines[key]
 
-    @cached_property
-    def _lines(self) -> dict[tuple[int, int], Line]:
-        return {}
-
-    def lines(self, alpha: NDArray[np.int64], share: Count) -> Line:
+    def lines(self, alpha: Count, share: Count) -> Line:
         """The seconds of many strips, each as :meth:`line` says, as arrays."""
         most = int(np.maximum.reduce(share, axis=None)), int(np.maximum.reduce(alpha, axis=None))
         table = self._tables.get(most)
@@ -184,17 +163,6 @@ class Pace:
                 table[place] = self.line(place % (most[1] + 1), place // (most[1] + 1))
             found = table.take(places, axis=0)
         return Line(*(found[..., k] for k in range(len(Line._fields))))
-
-    @cached_property
-    def _tables(self) -> dict[tuple[int, int], NDArray[np.float64]]:
-        return {}
-
-    def seconds(self, strips: Strips) -> float:
-        """What these strips take."""
-        line = self.line(strips.alpha, strips.share)
-        waits = strips.hops, strips.chain, strips.turns
-        one = line.seconds(strips.columns, strips.busy, strips.chunk, *waits)
-        return strips.tiles * float(one)
 
 
 def _is_count(text: str) -> bool:
@@ -239,31 +207,6 @@ class Times:
         """These times with others for some subjects."""
         return Times({**self.by_subject, **more})
 
-    def seconds(self, work: Work) -> float:
-        """What a run takes that does this work."""
-        taken = sum(self.pace(strips.timed).seconds(strips) for strips in work.strips)
-        for (subject, name), count in work.counts.items():
-            taken += count * self.of(subject).get(name, 0.0)
-        return taken
-
-
-def table_of(strips: Iterable[Strips]) -> dict[str, dict[str, float]]:
-    """Places for the times that these strips tell: 0 each, by subject."""
-    found: dict[str, dict[str, float]] = {}
-    for one in strips:
-        found.setdefault(one.timed, {})[cell(one.alpha, one.share)] = 0.0
-    return found
-
-
-def weights_of(work: Work, times: Times) -> dict[Name, float]:
-    """How much each time counts in a run."""
-    found: dict[Name, float] = dict(work.counts)
-    for strips in work.strips:
-        subject = times.known(strips.timed) or strips.timed
-        for name, weight in times.pace(strips.timed).weights(strips).items():
-            found[subject, name] = found.get((subject, name), 0.0) + weight
-    return found
-
 
 @dataclass(frozen=True)
 class Machine:
@@ -282,7 +225,7 @@ class Machine:
         B."""
         return (*range(self.schedulers, B, self.schedulers), B) if self.schedulers else (B,)
 
-    def busy(self, running: float, B: int) -> float:
+    def busy(self, running: Count, B: Count) -> Count:
         """So many strips that run at a time, of B at most, as a share of those that have a
         scheduler to themselves."""
         return running / (self.schedulers or B)
