@@ -16,9 +16,10 @@ from ..drivers.options import ManyOptions
 from ..errors import InputError, file_name, is_iterable, items, shown, texts, whole_number
 from ..results.alignment import Alignment
 from ..results.formats import FORMATS, format_named, format_of_file, make_writer, reader_of
+from ..results.formats.columns import AT_ONCE, TableRows
 from ..results.formats.files import opened, written
 from ..results.formats.reading import Lines, Record
-from ..results.formats.row import AT_ONCE, Letters, Row, TableRows, row_of, shown_name
+from ..results.formats.row import Letters, Row, row_of, shown_name
 from ..results.formats.writer import Setting, mode_in_words
 from ..scoring.scoring import make_scoring
 from ..sequences.alphabet import is_nucleotide

@@ -18,7 +18,7 @@ from ..drivers.options import ManyOptions, Resources
 from ..drivers.progress import Progress
 from ..errors import PyswError, RecomputedWarning
 from ..results.alignment import Alignment
-from ..results.formats.row import TableRows
+from ..results.formats.columns import TableRows
 from ..results.stats import Stats
 from ..sequences.sequence import as_sequence
 from .advice import Tally, tally_of

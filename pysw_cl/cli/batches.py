@@ -14,7 +14,7 @@ from ..api.pair_aligner import PairAligner
 from ..api.parts import PartLimits, in_lists
 from ..drivers.options import ManyOptions, Resources
 from ..errors import InputError, PyswError, RecomputedWarning
-from ..results.formats.row import TableRows
+from ..results.formats.columns import TableRows
 from .asked import options_asked, resources_asked
 from .output import Running
 

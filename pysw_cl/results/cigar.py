@@ -105,10 +105,12 @@ class Runs:
         """The runs of the columns from ``start`` up to ``stop``; no run if there are none.
         ``ends``: where each run ends, if that is known."""
         ends = self.lengths.cumsum() if ends is None else ends
-        first, last = np.searchsorted(ends, start, "right"), np.searchsorted(ends, stop)
-        some = slice(int(first), int(last) + 1 if stop > start else int(first))
+        first = int(ends.searchsorted(start, "right"))
+        some = slice(first, int(ends.searchsorted(stop)) + 1 if stop > start else first)
         lengths = np.minimum(ends[some], stop)
-        return Runs(self.ops[some], np.diff(lengths, prepend=start))
+        lengths[1:] -= lengths[:-1].copy()
+        lengths[:1] -= start
+        return Runs(self.ops[some], lengths)
 
     def columns(self) -> NDArray[np.uint8]:
         """One operation (ASCII) for every column of the alignment."""

@@ -130,8 +130,7 @@ def test_more_rows_than_are_text_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
     alone = [pysw_cl.align(*pair, plan=PLAN) for pair in pairs]
     formats = ("paf", "tsv", "sam", "6", "7", "maf")
     whole = [written(rows, format, pairs=pairs) for format in formats]
-    for module in ("row", "columns"):
-        monkeypatch.setattr(f"pysw_cl.results.formats.{module}.AT_ONCE", 4)
+    monkeypatch.setattr("pysw_cl.results.formats.columns.AT_ONCE", 4)
     assert [written(rows, format, pairs=pairs) for format in formats] == whole
     assert [written(alone, format) for format in formats] == whole
     assert [written(iter(alone), format) for format in formats] == whole

@@ -13,7 +13,7 @@ import pysw_cl
 from pysw_cl.api.parts import DonePart, PartLimits, align_parts, alignments_of
 from pysw_cl.drivers.options import ManyOptions, Resources
 from pysw_cl.errors import DeviceError, InputError, PyswError, SequenceError
-from pysw_cl.results.formats.row import PLACES
+from pysw_cl.results.formats.columns import PLACES
 from pysw_cl.sequences.sequence import Sequence
 
 Pairs = list[tuple[str, str]]

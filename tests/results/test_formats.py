@@ -13,7 +13,8 @@ from pysw_cl import align, align_many
 from pysw_cl.drivers.options import ManyOptions
 from pysw_cl.results.cigar import Runs
 from pysw_cl.results.formats import FORMATS, make_writer, usual_format
-from pysw_cl.results.formats.row import Row, TableRows, row_of
+from pysw_cl.results.formats.columns import TableRows
+from pysw_cl.results.formats.row import Row, row_of
 from pysw_cl.results.formats.tsv import COLUMNS
 from pysw_cl.results.formats.writer import Setting
 from pysw_cl.scoring.scoring import make_scoring

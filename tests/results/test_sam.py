@@ -16,7 +16,7 @@ from writing import PLAN, PROTEIN, named, random_pairs, random_results, written
 
 import pysw_cl
 from pysw_cl.errors import InputError
-from pysw_cl.results.formats.row import TableRows
+from pysw_cl.results.formats.columns import TableRows
 
 needs_samtools = pytest.mark.skipif(shutil.which("samtools") is None, reason="needs samtools")
 

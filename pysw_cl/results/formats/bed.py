@@ -11,28 +11,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...errors import InputError
-from . import writer
-from .columns import Columns, columns_of, lines_of
-from .row import Row
+from . import columns
 
 
-class Writer(writer.Writer):
+class Writer(columns.Table):
     """Writes BED."""
 
-    def text(self, rows: Iterable[Row]) -> str:
-        """The lines of results with a path."""
-        return "".join(_lines(some.aligned("BED", both=True)) for some in columns_of(rows))
+    of_paths, of_both = "BED", True
 
-
-def _lines(some: Columns) -> str:
-    if not len(some):
-        return ""
-    targets = some.names(1)
-    for name in set(targets):
-        if name.startswith(("#", "track", "browser")):
-            raise InputError(
-                f"BED cannot hold the target name {name[:60]!r}: bedtools leaves out lines that "
-                "begin with '#', 'track' or 'browser'"
-            )
-    places = (some.numbers(f"target_{side}") for side in ("start", "end"))
-    return lines_of([targets, *places, some.names(0), some.numbers("score"), some.strands()])
+    def columns(self, some: columns.Columns) -> Iterable[Iterable[str]]:
+        """The columns of results with a path."""
+        targets = some.names(1)
+        for name in dict.fromkeys(targets):
+            if name.startswith(("#", "track", "browser")):
+                raise InputError(
+                    f"BED cannot hold the target name {name[:60]!r}: bedtools leaves out lines "
+                    "that begin with '#', 'track' or 'browser'"
+                )
+        places = some.numbers("target_start"), some.numbers("target_end")
+        return targets, *places, some.names(0), some.numbers("score"), some.strands()

@@ -26,8 +26,8 @@ from ...errors import InputError, printable
 from ...scoring.scoring import Scoring, cached_scoring
 from ...sequences.alphabet import Letters, is_nucleotide
 from ..cigar import DIAGONAL, QUERY, TARGET, Runs, piece_runs
-from . import writer
-from .columns import Columns, Texts, columns_of, lines_of, texts
+from . import columns, writer
+from .columns import Columns, Texts, texts
 from .reading import Lines, Record
 from .row import Row, aligned_texts, complement, runs_of, shown_name
 from .writer import PROGRAM, VERSION, Setting, as_scored
@@ -177,8 +177,10 @@ def fields_asked(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(found) or STANDARD
 
 
-class Table(writer.Writer):
+class Table(columns.Table):
     """Writes a table without comments."""
+
+    of_paths, of_both = "a BLAST table", True
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
@@ -187,16 +189,10 @@ class Table(writer.Writer):
         self.protein = scoring is not None and not is_nucleotide(scoring.letters)
         self._letters = as_scored(scoring)  # a letter that is a digit would be a number of btop
 
-    def text(self, rows: Iterable[Row]) -> str:
-        """The lines of results with a path."""
-        parts = (some.aligned("a BLAST table", both=True) for some in columns_of(rows))
-        return "".join(map(self._lines, parts))
-
-    def _lines(self, some: Columns) -> str:
-        if not len(some):
-            return ""
+    def columns(self, some: columns.Columns) -> Iterable[Iterable[str]]:
+        """The columns of results with a path."""
         hits = _Hits(some, self.protein, self._letters)
-        return lines_of(FIELDS[name][1](hits) for name in self.fields)
+        return [FIELDS[name][1](hits) for name in self.fields]
 
 
 class CommentedTable(writer.ByQuery):

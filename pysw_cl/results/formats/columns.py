@@ -3,49 +3,60 @@ strings, which takes a fraction of the time of formatting each row."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import cache
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from itertools import islice, repeat
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from ...sequences.sequence import Sequence
-from .row import AT_ONCE, Row, TableRows, shown_name, without_blanks
+from ...sequences.sequence import Sequence as Named
+from ...sequences.sequence import as_sequence
+from ..aligned_pair import AlignedPair
+from ..cigar import Runs
+from . import writer
+from .row import Letters, Plain, Row, shown_name, without_blanks
 
 Texts = list[str]
+#: Results that are Python objects at once.
+AT_ONCE = 1 << 14
 #: Numbers below this are written by a table of their texts.
 _KNOWN = 1 << 16
 #: Fewer numbers than this are not worth it.
 _FEW = 200
+#: The coordinates of a result.
+PLACES = ("query_start", "query_end", "target_start", "target_end")
+_row = partial(tuple.__new__, Row)
 
 
 class Columns:
     """Some results, a column at a time."""
 
-    def __init__(self, rows: TableRows | list[Row]) -> None:
-        self._rows = rows
-        self._list = None if isinstance(rows, TableRows) else rows
+    def __init__(self, rows: list[Row]) -> None:
+        #: Queries and targets, in what may have more.
+        self.pairs: Sequence[Any] = rows
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self.pairs)
 
     def rows(self) -> list[Row]:
         """The results as rows."""
-        if self._list is None:
-            self._list = list(self._rows)
-        return self._list
+        return list(self.pairs)
+
+    def some(self, chosen: list[int]) -> Columns:
+        """Some of them."""
+        return Columns([self.pairs[k] for k in chosen])
+
+    def each(self, name: str) -> list[Any]:
+        """A field of `Row` as Python objects, None where it is not known."""
+        return [getattr(row, name) for row in self.pairs]
 
     def values(self, name: str) -> Any:
         """A field of `Row`: an array; a list of CIGARs; None if no row has it."""
-        if isinstance(self._rows, TableRows):
-            table = self._rows.table
-            if name not in (table.dtype.names or ()):
-                return None
-            return table[name].tolist() if name == "cigar" else table[name]
-        found = [getattr(row, name) for row in self._rows]
+        found = self.each(name)
         if any(value is None for value in found):
             return None
         return found if name == "cigar" else np.array(found)
@@ -62,55 +73,30 @@ class Columns:
     def minus(self) -> NDArray[np.bool_]:
         """Is each query on the minus strand?"""
         strands = self.values("strand")
-        if strands is None:
-            return np.zeros(len(self), np.bool_)
-        return np.asarray(strands == "minus")
+        return np.zeros(len(self), np.bool_) if strands is None else np.asarray(strands == "minus")
 
-    def aligned(self, what: str, both: bool = False) -> Columns:
+    def aligned(self, what: str, both: bool) -> Columns:
         """Those with at least one column; with ``both`` those with `Row.has_both`.  Raises
         InputError, with the name of a format, if there is no path."""
-        columns = self.values("columns")
-        if len(self) and (columns is None or self.values("cigar") is None):
-            raise InputError(f"{what} needs a path; align with output='path', or write TSV")
         if not len(self):
             return self
+        columns = self.values("columns")
+        if columns is None or self.values("cigar") is None:
+            raise InputError(f"{what} needs a path; align with output='path', or write TSV")
         chosen = columns != 0
         for side in ("query", "target") if both else ():
             chosen &= self.values(f"{side}_start") != self.values(f"{side}_end")
-        if chosen.all():
-            return self
-        kept = np.flatnonzero(chosen)
-        rows = self._rows
-        if not isinstance(rows, TableRows):
-            return Columns([rows[k] for k in kept.tolist()])
-        pairs, names = (
-            [of[k] for k in kept.tolist()] for of in (rows.pairs, rows.names or rows.pairs)
-        )
-        return Columns(
-            TableRows(pairs, rows.table[kept], rows.common, names if rows.names else None)
-        )
+        return self if chosen.all() else self.some(np.flatnonzero(chosen).tolist())
 
     # Columns of text
 
     def names(self, side: int) -> Texts:
         """The names of the queries (0) or targets (1) without blanks."""
-        default = "target" if side else "query"
-        rows = self._rows
-        if not isinstance(rows, TableRows):
-            return [shown_name(row.target if side else row.query, default) for row in rows]
-        if rows.names is not None:
-            return [without_blanks(pair[side], default) for pair in rows.names]
-        kinds = {type(pair[side]) for pair in rows.pairs}
-        if kinds <= {str, bytes}:
-            return [default] * len(rows)
-        if kinds == {Sequence}:
-            return [shown_name(pair[side], default) for pair in rows.pairs]
-        return [shown_name(of, default) for of in rows.letters()[side]]
+        return [shown_name(row[side], "target" if side else "query") for row in self.pairs]
 
     def lengths(self, side: int) -> Texts:
         """The lengths of the queries (0) or targets (1)."""
-        pairs: Any = self._rows.pairs if isinstance(self._rows, TableRows) else self._rows
-        return texts(np.fromiter((len(pair[side]) for pair in pairs), np.int64, len(pairs)))
+        return texts(np.fromiter((len(pair[side]) for pair in self.pairs), np.int64, len(self)))
 
     def strands(self) -> Texts:
         """+ and -."""
@@ -122,38 +108,152 @@ class Columns:
 
     def places(self, name: str) -> Texts:
         """A coordinate; empty where it is not known."""
-        values = self.values(name)
-        if values is None:
-            if isinstance(self._rows, TableRows):
-                return [""] * len(self)
-            found = [getattr(row, name) for row in self._rows]
-            return ["" if value is None else str(value) for value in found]
-        return ["" if value == -1 else str(value) for value in values.tolist()]
+        return ["" if value is None else str(value) for value in self.each(name)]
 
     def gaps(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Of each path the number of gaps, and of their letters."""
         found = [cigar.count("I") + cigar.count("D") for cigar in self.values("cigar")]
-        rows, columns = (
-            self.values(f"{side}_end") - self.values(f"{side}_start")
-            for side in ("query", "target")
-        )
-        return np.array(found, np.int64), 2 * self.values("columns") - rows - columns
+        i0, i1, j0, j1 = map(self.values, PLACES)
+        return np.array(found, np.int64), 2 * self.values("columns") - (i1 - i0) - (j1 - j0)
+
+
+class TableRows(Columns):
+    """The rows of ``pairs``, from the table of `align_many` with the same order; an iterable.
+
+    ``pairs`` are as `align_many` takes them; ``given``: (name of the query, name of the target) of
+    each, for those that have none or others.  ``common``: fields of `Alignment` that all of them
+    have, with ``mode`` and ``scoring``."""
+
+    def __init__(
+        self,
+        pairs: Sequence[tuple[Any, Any]],
+        table: NDArray[Any],
+        common: dict[str, Any],
+        given: Sequence[tuple[str, str]] | None = None,
+    ) -> None:
+        self.pairs, self.table, self._common, self._given = pairs, table, common, given
+
+    def __iter__(self) -> Iterator[Row]:
+        make = repeat(partial(_alignment, self._common))
+        for part in self.parts():
+            values = map(part.each, Row._fields[2:-1])
+            yield from map(_row, zip(*part.letters(), *values, make, strict=False))
+
+    def parts(self) -> Iterator[TableRows]:
+        """The rows, not too many at once."""
+        for start in range(0, len(self.pairs), AT_ONCE):
+            some = slice(start, start + AT_ONCE)
+            given = None if self._given is None else self._given[some]
+            yield TableRows(self.pairs[some], self.table[some], self._common, given)
+
+    def rows(self) -> list[Row]:
+        return list(self)
+
+    def some(self, chosen: list[int]) -> TableRows:
+        given = None if self._given is None else [self._given[k] for k in chosen]
+        pairs = [self.pairs[k] for k in chosen]
+        return TableRows(pairs, self.table[chosen], self._common, given)
+
+    def each(self, name: str) -> list[Any]:
+        if name not in (self.table.dtype.names or ()):
+            return ["plus" if name == "strand" else None] * len(self)
+        values: list[Any] = self.table[name].tolist()
+        if name in PLACES and (self.table[name] == -1).any():
+            return [None if value == -1 else value for value in values]
+        return values
+
+    def values(self, name: str) -> Any:
+        if name not in (self.table.dtype.names or ()):
+            return None
+        return self.table[name].tolist() if name == "cigar" else self.table[name]
+
+    def names(self, side: int) -> Texts:
+        default = "target" if side else "query"
+        if self._given is not None:
+            return [without_blanks(pair[side], default) for pair in self._given]
+        kinds = {type(pair[side]) for pair in self.pairs}
+        if kinds <= {str, bytes}:
+            return [default] * len(self)
+        known = self.pairs if kinds == {Named} else zip(*self.letters(), strict=True)
+        return [shown_name(pair[side], default) for pair in known]
+
+    def letters(self) -> tuple[list[Letters], list[Letters]]:
+        """Queries and targets.  The same object in rows that follow each other is one here, too."""
+
+        def made(given: Any, name: str) -> Letters:
+            if type(given) in (str, bytes):
+                return Plain(given, name)
+            of = given if type(given) is Named else as_sequence(given, check=False)
+            return replace(of, name=name) if name else of
+
+        names: Iterable[tuple[str, str]] = repeat(("", "")) if self._given is None else self._given
+        found: tuple[list[Letters], list[Letters]] = ([], [])
+        last: list[Any] = [None, None]
+        for pair, named in zip(self.pairs, names, strict=False):
+            for k in range(2):
+                again = pair[k] is last[k] and named[k] in ("", found[k][-1].name)
+                found[k].append(found[k][-1] if again else made(pair[k], named[k]))
+                last[k] = pair[k]
+        return found
+
+    def check_letters(self) -> None:
+        """Raise InputError for a path that does not score what its row says with the letters of its
+        pair, if these are in memory that may have changed."""
+        if "cigar" not in (self.table.dtype.names or ()):
+            return
+        in_buffers = {bytearray, memoryview, np.ndarray}
+        for k, pair in enumerate(self.pairs):
+            if not in_buffers.isdisjoint(map(type, pair)):
+                (row,) = self.some([k])
+                if (scores := row.alignment().rescore()) != row.score:
+                    raise InputError(
+                        f"row {k} has the score {row.score}, but its path scores {scores} with the "
+                        "letters of its pair; they have changed, or the pairs are others"
+                    )
+
+
+def _alignment(common: dict[str, Any], row: Row) -> AlignedPair:
+    query, target = (
+        x if isinstance(x, Named) else Named(x.name, "", x.read()) for x in (row.query, row.target)
+    )
+    runs = None if row.cigar is None else Runs.of_cigar(row.cigar)
+    more = {name: getattr(row, name) for name in (*PLACES, "score", "strand", "second_best")}
+    return AlignedPair(query=query, target=target, runs=runs, **more, **common)
 
 
 def columns_of(rows: Iterable[Row]) -> Iterator[Columns]:
     """Results as columns, not too many at once."""
     if isinstance(rows, TableRows):
-        yield from map(Columns, rows.parts())
+        yield from rows.parts()
         return
     source = iter(rows)
     while some := list(islice(source, AT_ONCE)):
         yield Columns(some)
 
 
-def lines_of(columns: Iterable[Iterable[str]]) -> str:
-    """The lines of a table with tabs, each with its line end."""
-    text = "\n".join(map("\t".join, zip(*columns, strict=True)))
-    return f"{text}\n" if text else ""
+class Table(writer.Writer):
+    """Writes a table with tabs, a line for each result."""
+
+    #: The name of a format that needs paths, and has no line for one without columns.
+    of_paths = ""
+    #: Has it none either for a path that is a gap in one sequence alone?
+    of_both = False
+
+    def text(self, rows: Iterable[Row]) -> str:
+        """The lines of results."""
+        parts = columns_of(rows)
+        if self.of_paths:
+            parts = (some.aligned(self.of_paths, self.of_both) for some in parts)
+        return "".join(
+            f"{line}\n"
+            for some in parts
+            if len(some)
+            for line in map("\t".join, zip(*self.columns(some), strict=True))
+        )
+
+    def columns(self, some: Columns) -> Iterable[Iterable[str]]:
+        """The columns of some results, of which there is at least one."""
+        raise NotImplementedError
 
 
 def texts(values: NDArray[Any]) -> Texts:

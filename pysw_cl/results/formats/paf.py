@@ -18,17 +18,16 @@ The format and its tags: the manual page of minimap2 (Li 2018, Bioinformatics 34
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import repeat
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..aligned_pair import AlignedPair
-from . import writer
-from .columns import Columns, columns_of, lines_of, shares, texts
+from . import columns
+from .columns import shares, texts
 from .reading import Lines, Record, runs_in
-from .row import Row, row_of
+from .row import row_of
 from .writer import Setting
 
 
@@ -38,41 +37,36 @@ def line(found: AlignedPair) -> str:
     return Writer(Setting()).text([row_of(found)]).rstrip("\n")
 
 
-class Writer(writer.Writer):
+class Writer(columns.Table):
     """Writes PAF."""
 
-    def text(self, rows: Iterable[Row]) -> str:
-        """The lines of results with a path."""
-        return "".join(map(_lines, columns_of(rows)))
+    of_paths = "PAF"
 
-
-def _lines(given: Columns) -> str:
-    some = given.aligned("PAF")
-    if not len(some):
-        return ""
-    matches, columns, scores = (some.known(name) for name in ("matches", "columns", "score"))
-    gaps, letters = some.gaps()
-    second = some.values("second_best")
-    tags = [] if second is None else [_scores("XS", second)]
-    return lines_of([
-        some.names(0),
-        some.lengths(0),
-        some.numbers("query_start"),
-        some.numbers("query_end"),
-        some.strands(),
-        some.names(1),
-        some.lengths(1),
-        some.numbers("target_start"),
-        some.numbers("target_end"),
-        texts(matches),
-        texts(columns),
-        repeat("255", len(some)) if second is None else texts(np.where(second == scores, 0, 255)),
-        _scores("AS", scores),
-        [f"NM:i:{n}" for n in texts(columns - matches)],
-        [f"de:f:{x}" for x in shares(1 - matches / (columns - letters + gaps))],
-        [f"cg:Z:{cigar}" for cigar in some.values("cigar")],
-        *tags,
-    ])  # fmt: skip
+    def columns(self, some: columns.Columns) -> Iterable[Iterable[str]]:
+        """The columns of results with a path."""
+        matches, columns, scores = map(some.known, ("matches", "columns", "score"))
+        gaps, letters = some.gaps()
+        second = some.values("second_best")
+        quality = np.full(len(some), 255) if second is None else np.where(second == scores, 0, 255)
+        return [
+            some.names(0),
+            some.lengths(0),
+            some.numbers("query_start"),
+            some.numbers("query_end"),
+            some.strands(),
+            some.names(1),
+            some.lengths(1),
+            some.numbers("target_start"),
+            some.numbers("target_end"),
+            texts(matches),
+            texts(columns),
+            texts(quality),
+            _scores("AS", scores),
+            [f"NM:i:{n}" for n in texts(columns - matches)],
+            [f"de:f:{x}" for x in shares(1 - matches / (columns - letters + gaps))],
+            [f"cg:Z:{cigar}" for cigar in some.values("cigar")],
+            *([] if second is None else [_scores("XS", second)]),
+        ]
 
 
 def _scores(tag: str, scores: NDArray[Any]) -> list[str]:

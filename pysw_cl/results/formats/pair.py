@@ -14,6 +14,7 @@ import numpy as np
 
 from ...errors import printable
 from ..aligned_pair import AlignedPair
+from ..cigar import DIAGONAL, OP_TO_MOVE
 from . import writer
 from .row import Row
 from .writer import mode_in_words
@@ -99,7 +100,7 @@ def blocks(found: AlignedPair, width: int) -> Iterator[tuple[str, list[tuple[str
     ops = found.path.columns()
     codes = np.full(len(ops), ord(" "), np.uint8)
     alike = found.pair_scores() > 0
-    codes[np.isin(ops, list(b"=XM"))] = np.where(alike, np.uint8(ord(":")), np.uint8(ord(".")))
+    codes[OP_TO_MOVE[ops] == DIAGONAL] = np.where(alike, np.uint8(ord(":")), np.uint8(ord(".")))
     codes[ops == ord("=")] = ord("|")
     marks = codes.tobytes().decode("ascii")
     minus = found.strand == "minus"
@@ -108,8 +109,9 @@ def blocks(found: AlignedPair, width: int) -> Iterator[tuple[str, list[tuple[str
     for letters, start, step, op in zip(
         found.aligned, starts, (-1 if minus else 1, 1), b"DI", strict=True
     ):
-        places = (start or 0) + step * np.cumsum(ops != op, dtype=np.int64)
-        sides.append((letters, step, np.append(start or 0, places)))
+        places = np.full(len(ops) + 1, start or 0)
+        places[1:] += step * np.cumsum(ops != op)
+        sides.append((letters, step, places))
     for at in range(0, len(ops), width):
         stop = min(at + width, len(ops))
         shown = []

@@ -3,40 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from functools import cache, partial
-from itertools import repeat
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Callable
+from functools import cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from ...errors import InputError, printable
+from ...errors import printable
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ...sequences.sequence import Sequence
     from ..aligned_pair import AlignedPair
 
-
-class Letters(Protocol):
-    """What formats ask of a sequence; a `Sequence` is one."""
-
-    @property
-    def name(self) -> str:
-        """Its name, or ""."""
-
-    @property
-    def description(self) -> str:
-        """The rest of its header, or ""."""
-
-    def read(self, start: int = 0, stop: int | None = None) -> NDArray[np.uint8]:
-        """Its letters from ``start`` up to ``stop`` in ASCII."""
-
-    @property
-    def quality(self) -> NDArray[np.uint8] | None:
-        """Its qualities as FASTQ writes them, or None."""
-
-    def __len__(self) -> int: ...
+#: A sequence as formats have it.
+Letters: TypeAlias = "Sequence | Plain"
+_RUN = re.compile("([0-9]+)([=XMID])")
 
 
 class Plain:
@@ -78,7 +61,7 @@ class Row(NamedTuple):
     columns: int | None
     cigar: str | None
     second_best: int | float | None
-    #: Makes the whole Alignment from this row.
+    #: Makes the whole alignment from this row.
     make: Callable[[Row], AlignedPair]
 
     @property
@@ -87,150 +70,17 @@ class Row(NamedTuple):
         one of them alone, which has no place in formats whose positions are inclusive."""
         return self.query_start != self.query_end and self.target_start != self.target_end
 
-    @property
-    def mapq(self) -> int:
-        """The mapping quality: 0 where another end scores as much, else 255, which is not known."""
-        return 0 if self.second_best == self.score else 255
-
     def alignment(self) -> AlignedPair:
-        """The result as an Alignment."""
+        """The whole alignment."""
         return self.make(self)
 
 
-#: The fields of a Row that `align_many` may give.
-_FIELDS: tuple[str, ...] = Row._fields[2:-1]
-#: The coordinates of a result.
-PLACES = ("query_start", "query_end", "target_start", "target_end")
-#: Rows that are Python objects at once.
-AT_ONCE = 1 << 14
-_RUN = re.compile("([0-9]+)([=XMID])")
-_row = partial(tuple.__new__, Row)
+_fields = attrgetter(*Row._fields[:-1])
 
 
 def row_of(found: AlignedPair) -> Row:
-    """The row of an Alignment."""
-    return Row(
-        found.query,
-        found.target,
-        found.score,
-        found.strand,
-        found.query_start,
-        found.query_end,
-        found.target_start,
-        found.target_end,
-        found.matches,
-        found.columns,
-        found.cigar,
-        found.second_best,
-        lambda _: found,
-    )
-
-
-class TableRows:
-    """The rows of ``pairs``, from the table of `align_many` with the same order; an iterable.
-
-    ``pairs`` are as `align_many` takes them; ``names``: (name of the query, name of the target) of
-    each, for those that have none or others.  ``common``: fields of `Alignment` that all of them
-    have, with ``mode`` and ``scoring``."""
-
-    def __init__(
-        self,
-        pairs: Sequence[tuple[Any, Any]],
-        table: NDArray[Any],
-        common: dict[str, Any],
-        names: Sequence[tuple[str, str]] | None = None,
-    ) -> None:
-        self.pairs, self.table, self.common, self.names = pairs, table, common, names
-
-    def __len__(self) -> int:
-        return len(self.pairs)
-
-    def __iter__(self) -> Iterator[Row]:
-        make = repeat(partial(_alignment, self.common))
-        for part in self.parts():
-            values = [_values(part.table, name) for name in _FIELDS]
-            yield from map(_row, zip(*part.letters(), *values, make, strict=False))
-
-    def parts(self) -> Iterator[TableRows]:
-        """The rows, not too many at once."""
-        for start in range(0, len(self.pairs), AT_ONCE):
-            some = slice(start, start + AT_ONCE)
-            names = None if self.names is None else self.names[some]
-            yield TableRows(self.pairs[some], self.table[some], self.common, names)
-
-    def check_letters(self) -> None:
-        """Raise InputError for a path that does not score what its row says with the letters of its
-        pair, if these are in memory that may have changed."""
-        if "cigar" not in (self.table.dtype.names or ()):
-            return
-        import numpy as np
-
-        in_buffers = {bytearray, memoryview, np.ndarray}
-        for k, pair in enumerate(self.pairs):
-            if not in_buffers.isdisjoint(map(type, pair)):
-                (row,) = TableRows([pair], self.table[k : k + 1], self.common)
-                if (scores := row.alignment().rescore()) != row.score:
-                    raise InputError(
-                        f"row {k} has the score {row.score}, but its path scores {scores} with the "
-                        "letters of its pair; they have changed, or the pairs are others"
-                    )
-
-    def letters(self) -> tuple[list[Letters], list[Letters]]:
-        """Queries and targets.  The same object in rows that follow each other is one here, too."""
-        from ...sequences.sequence import Sequence, as_sequence
-
-        def made(given: Any, name: str) -> Letters:
-            if type(given) in (str, bytes):
-                return Plain(given, name)
-            of = given if type(given) is Sequence else as_sequence(given, check=False)
-            return replace(of, name=name) if name else of
-
-        names: Iterable[tuple[str, str]] = repeat(("", "")) if self.names is None else self.names
-        found: tuple[list[Letters], list[Letters]] = ([], [])
-        given: list[Any] = [None, None]
-        for pair, named in zip(self.pairs, names, strict=False):
-            for k in range(2):
-                if pair[k] is given[k] and not (named[k] and found[k][-1].name != named[k]):
-                    found[k].append(found[k][-1])
-                    continue
-                given[k] = pair[k]
-                found[k].append(made(pair[k], named[k]))
-        return found
-
-
-def _values(table: NDArray[Any], name: str) -> Iterable[Any]:
-    """A field of all rows.  A table without strands is of strand plus; a coordinate that is not
-    known is -1 in a table."""
-    if name not in (table.dtype.names or ()):
-        return repeat("plus" if name == "strand" else None)
-    values: list[Any] = table[name].tolist()
-    if name in PLACES and (table[name] == -1).any():
-        return [None if value == -1 else value for value in values]
-    return values
-
-
-def _alignment(common: dict[str, Any], row: Row) -> AlignedPair:
-    from ...sequences.sequence import Sequence
-    from ..aligned_pair import AlignedPair
-    from ..cigar import Runs
-
-    query, target = (
-        x if isinstance(x, Sequence) else Sequence(x.name, "", x.read())
-        for x in (row.query, row.target)
-    )
-    return AlignedPair(
-        score=row.score,
-        query=query,
-        target=target,
-        query_start=row.query_start,
-        query_end=row.query_end,
-        target_start=row.target_start,
-        target_end=row.target_end,
-        runs=None if row.cigar is None else Runs.of_cigar(row.cigar),
-        strand=row.strand,
-        second_best=row.second_best,
-        **common,
-    )
+    """The row of an alignment."""
+    return Row._make((*_fields(found), lambda _: found))
 
 
 def shown_name(of: Letters, default: str) -> str:
@@ -266,9 +116,8 @@ def bytes_of(of: Letters, start: int | None = None, end: int | None = None) -> b
     return of.read(start or 0, end).tobytes()
 
 
-def aligned_texts(row: Row, gap: str = "-") -> tuple[str, str]:
-    """The aligned letters of query and target with gaps, as in `convert.aligned`: the query is
-    reverse complemented on the minus strand.  For a row with a path."""
+def aligned_texts(row: Row) -> tuple[str, str]:
+    """`AlignedPair.aligned` of a row with a path, which is faster here for short ones."""
     letters = bytes_of(row.query, row.query_start, row.query_end)
     if row.strand == "minus":
         letters = letters.translate(complement())[::-1]
@@ -280,14 +129,8 @@ def aligned_texts(row: Row, gap: str = "-") -> tuple[str, str]:
     theirs: list[str] = []
     i = j = 0
     for length, op in runs_of(row.cigar):
-        if op == "D":
-            ours.append(gap * length)
-        else:
-            ours.append(query[i : i + length])
-            i += length
-        if op == "I":
-            theirs.append(gap * length)
-        else:
-            theirs.append(target[j : j + length])
-            j += length
+        rows, columns = length * (op != "D"), length * (op != "I")
+        ours.append(query[i : i + rows] or "-" * length)
+        theirs.append(target[j : j + columns] or "-" * length)
+        i, j = i + rows, j + columns
     return "".join(ours), "".join(theirs)

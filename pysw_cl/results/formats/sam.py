@@ -89,11 +89,11 @@ class Writer(writer.ByQuery):
         assert i0 is not None and i1 is not None and j0 is not None and cigar is not None
         minus, length = strand == "minus", len(query)
         before, after = (length - i1, i0) if minus else (i0, length - i1)
-        letters = quality = "*"
+        letters = qualities = "*"
         if primary:
             text = bytes_of(query)
             text = text.translate(self._minus)[::-1] if minus else text.translate(self._plus)
-            letters, quality = text.decode("ascii"), _quality(query, minus)
+            letters, qualities = text.decode("ascii"), _quality(query, minus)
         told = ""  # of the letters that match
         if matches is not None and columns is not None:
             md = str(matches)
@@ -102,11 +102,12 @@ class Writer(writer.ByQuery):
                 md = _md(cigar, opposite)
             told = f"\tNM:i:{columns - matches}\tMD:Z:{md}"
         flag = (_MINUS if minus else 0) | (0 if primary else _SECONDARY)
+        quality = 0 if row.second_best == score else 255  # which is not known
         clips = f"{before}S" if before else "", f"{after}S" if after else ""
         second = "" if row.second_best is None else f"\tXS:{_number(row.second_best)}"
         return (
-            f"{name}\t{flag}\t{self._target_name(target)}\t{j0 + 1}\t{row.mapq}\t{clips[0]}{cigar}"
-            f"{clips[1]}\t*\t0\t0\t{letters}\t{quality}\t"
+            f"{name}\t{flag}\t{self._target_name(target)}\t{j0 + 1}\t{quality}\t{clips[0]}{cigar}"
+            f"{clips[1]}\t*\t0\t0\t{letters}\t{qualities}\t"
             f"AS:{_number(score)}{told}{second}\n"
         )
 

@@ -17,45 +17,33 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from . import writer
-from .columns import Columns, columns_of, lines_of, shares
-from .row import Row
+from . import columns
+from .columns import shares
 
-_ALWAYS = ("query", "query_length", "target", "target_length", "strand", "score")
-_ENDS = ("query_start", "query_end", "target_end")
+_SEQUENCES = ("query", "query_length", "target", "target_length", "strand", "score")
+_ENDS = (*_SEQUENCES, "query_start", "query_end", "target_end")
 _COUNTS = ("matches", "columns", "identity")
 #: The names of the columns for each output.
 COLUMNS = {
-    "score": _ALWAYS,
-    "ends": (*_ALWAYS, *_ENDS),
-    "matches": (*_ALWAYS, *_ENDS, *_COUNTS),
-    "path": (
-        *_ALWAYS,
-        "query_start",
-        "query_end",
-        "target_start",
-        "target_end",
-        *_COUNTS,
-        "cigar",
-    ),
+    "score": _SEQUENCES,
+    "ends": _ENDS,
+    "matches": (*_ENDS, *_COUNTS),
+    "path": (*_ENDS[:-1], "target_start", "target_end", *_COUNTS, "cigar"),
 }
 
 
-class Writer(writer.Writer):
+class Writer(columns.Table):
     """Writes a table."""
 
     def header(self) -> str:
         """The line with the names of the columns."""
-        return "\t".join(self._columns()) + "\n"
+        return "\t".join(self._names()) + "\n"
 
-    def _columns(self) -> tuple[str, ...]:
+    def _names(self) -> tuple[str, ...]:
         return COLUMNS[self.setting.output] + ("second_best",) * self.setting.second_best
 
-    def text(self, rows: Iterable[Row]) -> str:
-        """The lines of results."""
-        return "".join(self._lines(some) for some in columns_of(rows))
-
-    def _lines(self, some: Columns) -> str:
+    def columns(self, some: columns.Columns) -> Iterable[Iterable[str]]:
+        """The columns of results."""
         made: dict[str, Callable[[], Iterable[str]]] = {
             "query": lambda: some.names(0),
             "query_length": lambda: some.lengths(0),
@@ -71,6 +59,4 @@ class Writer(writer.Writer):
             ),
             "cigar": lambda: [cigar or "*" for cigar in some.known("cigar")],
         }
-        return lines_of(
-            made[name]() if name in made else some.places(name) for name in self._columns()
-        )
+        return [made[name]() if name in made else some.places(name) for name in self._names()]
