@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..planning.execution import HeldWhole
-from ..planning.path_grid import grid_pieces, special_lines
+from ..planning.path_grid import special_lines
 from ..results.cigar_builder import PathReader
 from ..results.stats import Stats
 from ..tiles.contract import EdgeCompression, Engine
@@ -154,9 +154,9 @@ class _Search:
         def fits(lines: int) -> bool:
             return compression is not None and compression.fits(self.problem.scoring, m, n, lines)
 
-        cell_bytes = None if compression is None else compression.cell_bytes
-        pieces, compresses = grid_pieces(tuning, m, n, cell_bytes, shape == (m, n), fits)
-        lines = special_lines(tuning, (m, n), self.engine.strip_rows(*shape), pieces)
+        able, strip_rows = shape == (m, n), self.engine.strip_rows(*shape)
+        cell_bytes = compression.cell_bytes if compression is not None and able else None
+        *lines, compresses = special_lines(tuning, m, n, strip_rows, cell_bytes, fits)
         return SweptGrid.over(self.problem.edges, *lines), compression if compresses else None
 
     def found(self, swept: _Swept) -> Found:

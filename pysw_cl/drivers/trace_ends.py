@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..planning.path_grid import most_pieces, special_lines
+from ..planning.path_grid import special_lines
 from ..results.cigar_builder import FoundPath
 from ..results.pair_paths import runs_of
 from ..results.stats import Stats
@@ -177,8 +177,8 @@ def _by_sweep(
     """The paths in a large box: of a sweep with special rows and columns, and tracebacks."""
     (m, n), plan = problem.shape, engine.plan
     shape, tuning = plan.tile_shape(m, n), plan.tuning.traceback
-    pieces, quantum = most_pieces(tuning, m, n), engine.strip_rows(*shape)
-    grid = SweptGrid.over(edges, *special_lines(tuning, (m, n), quantum, pieces))
+    rows, columns, _ = special_lines(tuning, m, n, engine.strip_rows(*shape))
+    grid = SweptGrid.over(edges, rows, columns)
     found.add_cost(problem.sweep(engine, grid.saving(), shape=shape))
     for end in ends:
         path = trace_back(engine, problem, grid, end)

@@ -125,11 +125,8 @@ class Runtime:
     @property
     def store(self) -> kernel_store.KernelStore | None:
         """What keeps the device's programs; None if its driver does."""
-        return (
-            kernel_store.store
-            if kernel_store.POCL in self.info.platform and not self.salt
-            else None
-        )
+        known = kernel_store.POCL in self.info.platform and not self.salt
+        return kernel_store.store if known else None
 
     def options_of(self, limit: str | None) -> str:
         """Compiler options: the traits', and the profile's ``limit`` of registers of this name."""
@@ -191,9 +188,9 @@ class Runtime:
     def forget(self) -> None:
         """Drop what this thread keeps, and the programs."""
         kept = vars(self._local)
-        for name in ("timed", "arena"):
-            if name in kept:
-                kept[name].forget()
+        for one in (kept.get("timed"), kept.get("arena")):
+            if one is not None:
+                one.forget()
         kept.clear()
         self.settle()
         self.building.clear()
@@ -219,7 +216,8 @@ def _forget() -> None:
         runtime.forget()
     _runtimes.clear()
     _named.clear()
-    kernel_store.close()
+    if kernel_store.store is not None:
+        kernel_store.store.close()
 
 
 atexit.register(_forget)
@@ -266,10 +264,11 @@ def runtimes_to_choose_from(device: Any) -> list[Runtime]:
         return []
     named = ("every device", *meaning)
     if named not in _named:
-        usable = sorted((info for _, info in listing.scan() if info.usable), key=listing.preference)
-        first = {info.kind: info for info in reversed(usable)}
-        kinds = sorted(first.values(), key=listing.preference)
-        _named[named] = [get_runtime(info.index) for info in kinds]
+        usable = (info for _, info in listing.scan() if info.usable)
+        first: dict[str, DeviceInfo] = {}
+        for info in sorted(usable, key=listing.preference):
+            first.setdefault(info.kind, info)
+        _named[named] = [get_runtime(info.index) for info in first.values()]
     return _named[named]
 
 

@@ -182,38 +182,30 @@ _asked, _opening = False, threading.RLock()
 def opened(platform: Any) -> Iterator[str]:
     """A context in which a platform's devices are asked for: the first time PoCL reads which
     folder it has.  Gives why it cannot be used, or ""."""
-    with _opening:
-        first = fcntl is not None and not _asked and POCL in platform.name
-        yield from _first_opened() if first else ("",)
-
-
-def _first_opened() -> Iterator[str]:
     global store, _asked
-    given = os.environ.get(VARIABLE)
-    wanted = Path(given, "pysw-cl") if given else cache_folder() / "pocl"
-    wrong = unusable(wanted)
-    usable = (path for one in temporary_folders() if not unusable(path := one / "pocl"))
-    folder = next(usable, None) if wrong else wanted
-    if folder is None:
-        yield f"{wrong}; set {VARIABLE} to a folder for its kernels ({TROUBLE})"
-        return
-    if wrong:
-        say_elsewhere(folder, wrong)
-    _asked, new = True, KernelStore(folder)
-    os.environ[VARIABLE] = str(new.run)
-    try:
-        yield ""
-    finally:
-        del os.environ[VARIABLE]
-        os.environ.update({} if given is None else {VARIABLE: given})
-    if new.run.is_dir():
-        store = new
-        new.sweep()
-    else:  # PoCL was in use before: it has a folder
-        new.close()
-
-
-def close() -> None:
-    """Close the store, if there is one."""
-    if store is not None:
-        store.close()
+    with _opening:
+        if fcntl is None or _asked or POCL not in platform.name:
+            yield ""
+            return
+        given = os.environ.get(VARIABLE)
+        wanted = Path(given, "pysw-cl") if given else cache_folder() / "pocl"
+        wrong = unusable(wanted)
+        usable = (path for one in temporary_folders() if not unusable(path := one / "pocl"))
+        folder = next(usable, None) if wrong else wanted
+        if folder is None:
+            yield f"{wrong}; set {VARIABLE} to a folder for its kernels ({TROUBLE})"
+            return
+        if wrong:
+            say_elsewhere(folder, wrong)
+        _asked, new = True, KernelStore(folder)
+        os.environ[VARIABLE] = str(new.run)
+        try:
+            yield ""
+        finally:
+            del os.environ[VARIABLE]
+            os.environ.update({} if given is None else {VARIABLE: given})
+        if new.run.is_dir():
+            store = new
+            new.sweep()
+        else:  # PoCL was in use before: it has a folder
+            new.close()

@@ -21,6 +21,7 @@ from ..planning.profiles.store import user_folder
 from . import builds
 from .device import Runtime
 from .kernel_store import POCL
+from .listing import DeviceInfo
 from .pools import LASTING
 from .resources import kernel_source
 
@@ -88,7 +89,7 @@ def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any
             runtime.building[key].join()
         if key not in runtime.programs:
             store = runtime.store
-            kept = store is not None and store.keeps(_digest_of(runtime, key))
+            kept = store is not None and store.keeps(_digest_of(runtime.info, key))
             begun = builds.begun(runtime.info.name, spec.name, kept)
             try:
                 with warnings.catch_warnings():
@@ -107,7 +108,7 @@ def _compiled(runtime: Runtime, spec: KernelSpec, key: Key) -> Any:
     import pyopencl as cl
 
     source, options = key
-    digest, store = _digest_of(runtime, key), runtime.store
+    digest, store = _digest_of(runtime.info, key), runtime.store
 
     def built() -> Any:
         program = cl.Program(runtime.context, source)
@@ -147,14 +148,10 @@ def _cached(make: Callable[[], Any]) -> Any:
         return make()
 
 
-def _digest_of(runtime: Runtime, key: Key) -> str:
-    """32 hexadecimal digits for a program of a device and its driver."""
-    return _digest(runtime.info.name, runtime.info.driver, *key)
-
-
 @cache
-def _digest(*said: str) -> str:
-    return hashlib.sha256("\n".join(said).encode()).hexdigest()[:32]
+def _digest_of(info: DeviceInfo, key: Key) -> str:
+    """32 hexadecimal digits for a program of a device and its driver."""
+    return hashlib.sha256("\n".join((info.name, info.driver, *key)).encode()).hexdigest()[:32]
 
 
 # Programs that are built while the device computes something else, for later calls.  Some drivers
@@ -184,7 +181,7 @@ def note_built(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -
 def _mark(runtime: Runtime, key: Key) -> Path | None:
     """The file that says that a program was built; None if there is no cache folder."""
     folder = user_folder()
-    return None if folder is None else folder / "built" / _digest_of(runtime, key)
+    return None if folder is None else folder / "built" / _digest_of(runtime.info, key)
 
 
 def build_meanwhile(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> None:

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from math import lcm
 
 from ..scoring.scoring import Scoring
+from .cost import whole
 from .execution import ByRows, InParts, InSections, InStrips, TileExecution, TileShape
 from .facts import DeviceFacts
 from .geometry import Grid, fit, may_be_wide, piped_height
 from .path_grid import captures_inside, lines_fit
 from .plan import Plan, StriplessPlan
 from .program import (
-    Program,
     in_mixed_lanes,
     mixed_plan,
     narrow_score,
@@ -25,7 +25,7 @@ from .program import (
     widths_of,
 )
 from .sections import Sections, first_overlap, sections_of, sooner_by_rows, span
-from .sizes import HELD_CELL_BYTES, bus_bytes, held_numbers, warps_of
+from .sizes import HELD_CELL_BYTES, bus_bytes, held_numbers, sharing_warps, warps_of
 
 
 @dataclass(frozen=True)
@@ -84,10 +84,6 @@ class Given:
         """Does the device hold so many special rows and columns of a tile?"""
         return lines_fit(self.plan, *tile.size, rows, columns, self.device)
 
-    def warps(self, plan: Plan, B: int) -> int:
-        """Warps of a work-group, if B strips are swept at once."""
-        return warps_of(plan.lane_set, self.device.schedulers, self.device.units, B)
-
 
 def choose(tile: TileShape, given: Given) -> TileExecution:
     """How a tile is computed."""
@@ -121,13 +117,13 @@ def choose(tile: TileShape, given: Given) -> TileExecution:
 def choose_pipeline(tile: TileShape, rows_below: int, given: Given) -> InStrips | None:
     """How the first ``tile`` of a pipeline is computed that goes on for so many rows; `in_strips`
     says how the others are.  None where tiles are better computed one by one."""
-    plan, whole = given.plan, (tile.m + rows_below, tile.n)
+    plan, size = given.plan, (tile.m + rows_below, tile.n)
     plain = not (tile.moves or tile.forbidden or tile.collects or tile.rows)
     able = given.device.speculative and plan.form == "ticketed" and plan.lane_set.narrow is not None
     if not rows_below or not plain or not able:
         return None
     narrow = given.narrow(tile.n)
-    usual, score = planned(plan, given.scoring, whole, (), narrow, given.local)
+    usual, score = planned(plan, given.scoring, size, (), narrow, given.local)
     if usual is None or tile.m % usual.strip_rows:
         return None
     # the device's memory has to hold two tiles like this one
@@ -136,11 +132,11 @@ def choose_pipeline(tile: TileShape, rows_below: int, given: Given) -> InStrips 
     if bus > given.device.largest or not half_holds(given.device, bus, 2 * rows):
         return None
     best = tile.best and seldom_waits(plan, tile.n)
-    fits, _ = planned(plan, given.scoring, whole, (tile.m,), narrow, given.local, best)
+    fits, _ = planned(plan, given.scoring, size, (tile.m,), narrow, given.local, best)
     found = in_strips(usual, score, tile, given, linked=True)
     if fits is None or fits.lanes != plan.lane_set.mixed:
         return found
-    return _when_built(in_strips(fits, score, tile, given, linked=True), found, whole)
+    return _when_built(in_strips(fits, score, tile, given, linked=True), found, size)
 
 
 def whole_pipeline(tile: TileShape, given: Given) -> InStrips | None:
@@ -177,8 +173,7 @@ def pipeline_rows(plan: Plan, m: int, n: int, device: DeviceFacts) -> tuple[int,
     if fits is not None:
         plans.append(fits)
     wide = plan.without_narrow().strip_rows
-    known = device.schedulers, device.units
-    warps = (one.strip_rows * warps_of(one.lane_set, *known, one.B) for one in plans)
+    warps = (one.strip_rows * warps_of(one.lane_set, device, one.B) for one in plans)
     quantum = lcm(wide, *warps)
     if quantum > plan.device_rows:  # of few compute units: groups may have idle warps
         quantum = lcm(wide, *(one.strip_rows for one in plans))
@@ -227,6 +222,8 @@ def in_strips(
     prunes = tile.after and not tile.collects and (tile.best or not local)
     apart = tile.collects or tile.moves or tile.forbidden or grid.form != "ticketed"
     widths = widths_of(plan, scoring, local, tile.best, apart)
+    at_once, ticketed = B if linked else grid.B, form == "ticketed"
+    warps = warps_of(plan.lane_set, given.device, at_once) if ticketed else 1
     program = program_of(
         plan,
         scoring,
@@ -239,7 +236,7 @@ def in_strips(
         moves=tile.moves,
         forbidden=tile.forbidden,
         prunes=prunes and plan.lane_set.prunes,
-        warps=given.warps(plan, B if linked else grid.B) if form == "ticketed" else 1,
+        warps=warps,
     )
     strip_groups = -(-grid.B // program.warps) * program.warps
     return InStrips(tile, program, grid, strip_groups, scoring.source.sizes(score), linked)
@@ -284,7 +281,11 @@ def _in_sections(tile: TileShape, given: Given, sections: Sections) -> InSection
     plan, scoring, device = sections.plan, given.scoring, given.device
     grid = Grid(*tile.size, plan.B, plan.T, plan.alpha, "ticketed")
     letters = scoring.matrix.shape[1] + 1
-    warps, strip_groups = sections.warps(grid.strips, letters, device.schedulers, device.units)
+    # sections that share a group have one as long as each
+    at_once = min(plan.B, grid.strips * int(whole(plan, sections.count, plan.B)))
+    shared = sharing_warps(plan.lane_set, letters, plan.T, plan.alpha, plan.chunk)
+    warps = warps_of(plan.lane_set, device, at_once, shared)
+    strip_groups = warps * -(-at_once // warps)
     score = given.narrow(tile.n, plan) or scoring.source.file
     program = program_of(
         plan,
@@ -304,23 +305,6 @@ def _in_sections(tile: TileShape, given: Given, sections: Sections) -> InSection
 def batch_warps(plan: Plan, device: DeviceFacts) -> int:
     """Warps of a work-group of a tile batch: one per scheduler, because a tile has few strips."""
     return (plan.lane_set.joins_warps and device.schedulers) or 1
-
-
-def batch_program(
-    plan: Plan, scoring: Scoring, score: str, local: bool, device: DeviceFacts, moves: bool
-) -> Program:
-    """The program that computes the tiles of a tile batch, with or without moves."""
-    return program_of(
-        plan,
-        scoring,
-        score,
-        local,
-        widths=widths_of(plan, scoring, local, best=False),
-        moves=moves,
-        prunes=not moves,
-        warps=batch_warps(plan, device),
-        many=True,
-    )
 
 
 def is_held(plan: Plan, m: int, n: int, paths: int, largest: int) -> bool:

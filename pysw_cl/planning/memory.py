@@ -220,10 +220,9 @@ class _Job:
                 given.scoring
             )
 
-        cell_bytes = sizes.COMPRESSED_CELL_BYTES if able else None
-        pieces, compressed = path_grid.grid_pieces(tuning, m, n, cell_bytes, shape == (m, n), fits)
-        rows, columns = path_grid.special_lines(tuning, (m, n), self.strip_rows(*shape), pieces)
-        return _Lines(rows, columns, compressed)
+        cell_bytes = sizes.COMPRESSED_CELL_BYTES if able and shape == (m, n) else None
+        strip_rows = self.strip_rows(*shape)
+        return _Lines(*path_grid.special_lines(tuning, m, n, strip_rows, cell_bytes, fits))
 
     def _swept(
         self, lines: _Lines, shape: tuple[int, int], matrix: TileShape

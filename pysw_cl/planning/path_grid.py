@@ -41,16 +41,6 @@ def grid_places(
     return cuts(length, -(-length // pieces), quantum)
 
 
-def special_lines(
-    tuning: TracebackTuning, size: tuple[int, int], strip_rows: int, pieces: int
-) -> tuple[list[int], list[int]]:
-    """The special rows and columns of an m x n matrix, from 0 to m and to n: at most so many
-    ``pieces`` a side, with rows at multiples of ``strip_rows``."""
-    m, n = size
-    rows = grid_places(tuning, m, strip_rows, pieces)
-    return rows, grid_places(tuning, n, COLUMN_QUANTUM, pieces)
-
-
 def most_pieces(tuning: TracebackTuning, m: int, n: int, compressed: float | None = None) -> int:
     """Pieces per side of the largest grid that fits the path's memory.  A grid of k x k pieces
     keeps (k - 1) (m + n) cells of 8 bytes.
@@ -68,26 +58,27 @@ def most_pieces(tuning: TracebackTuning, m: int, n: int, compressed: float | Non
     return max(2, min(tuning.pieces, 1 + int(lines)))
 
 
-def grid_pieces(
+def special_lines(
     tuning: TracebackTuning,
     m: int,
     n: int,
-    compressed: float | None,
-    one_tile: bool,
-    fits: Callable[[int], bool],
-) -> tuple[int, bool]:
-    """Pieces per side of the grid of an m x n matrix, and whether it is compressed: only if it can
-    have more lines then.
+    strip_rows: int,
+    compressed: float | None = None,
+    fits: Callable[[int], bool] = bool,
+) -> tuple[list[int], list[int], bool]:
+    """The special rows and columns of an m x n matrix, from 0 to m and to n, with rows at multiples
+    of ``strip_rows``, and whether they are compressed: only if there can be more of them then.
 
-    ``compressed``: bytes of a compressed cell, None if there are none.  ``one_tile``: is the matrix
-    one tile?  ``fits(lines)``: can so many lines each way be compressed on the device?
+    ``compressed``: bytes of a compressed cell, None if there are none.  ``fits(lines)``: can so
+    many lines each way be compressed on the device?
     """
-    pieces = most_pieces(tuning, m, n)
-    if compressed is not None and one_tile:
+    pieces, compresses = most_pieces(tuning, m, n), False
+    if compressed is not None:
         more = most_pieces(tuning, m, n, compressed)
         if more > pieces and fits(more - 1):
-            return more, True
-    return pieces, False
+            pieces, compresses = more, True
+    rows = grid_places(tuning, m, strip_rows, pieces)
+    return rows, grid_places(tuning, n, COLUMN_QUANTUM, pieces), compresses
 
 
 def compressible(scoring: Scoring) -> bool:

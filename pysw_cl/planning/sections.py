@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..scoring.scoring import Scoring
-from .cost import Cut, Rounds, StripCost, shared_sections, whole
+from .cost import Cut, Rounds, StripCost, shared_sections
 from .model.times import Machine
 from .plan import Plan
-from .sizes import sharing_warps, warps_of
 
 Numbers = NDArray[np.int64]
 
@@ -54,20 +53,6 @@ class Sections:
     def count(self) -> int:
         """How many sections there are."""
         return len(self.cuts) - 1
-
-    @property
-    def swept(self) -> int:
-        """Sections as groups sweep them: those that share a group have one as long as each."""
-        return int(whole(self.plan, self.count, self.plan.B))
-
-    def warps(self, strips: int, letters: int, schedulers: int, units: int) -> tuple[int, int]:
-        """Warps of a work-group, and of all groups, for sections of so many strips; ``letters``: of
-        the target, padding included.  ``schedulers``, ``units``: see
-        :func:`pysw_cl.planning.sizes.warps_of`."""
-        plan, at_once = self.plan, min(self.plan.B, strips * self.swept)
-        shared = sharing_warps(plan.lane_set, letters, plan.T, plan.alpha, plan.chunk)
-        warps = warps_of(plan.lane_set, schedulers, units, at_once, shared)
-        return warps, warps * -(-at_once // warps)
 
     @property
     def cut(self) -> Cut:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .facts import DeviceFacts
 from .lane_sets import LaneSet
 
 #: 32-bit words of a group's record (`pysw_cl.engines.wavefront.descriptors.RecordWord`).
@@ -105,16 +106,17 @@ def moves_bytes(m: Any, n: Any, T: int, alpha: int) -> Any:
     return 4 * -(-alpha // 8) * T * (n + T) * -(-m // (T * alpha))
 
 
-def warps_of(lanes: LaneSet, schedulers: int, units: int, B: int, shared: int | None = None) -> int:
+def warps_of(lanes: LaneSet, device: DeviceFacts, B: int, shared: int | None = None) -> int:
     """Warps of a work-group of the ticketed form, if B strips are swept at once: the same number on
-    each of the ``schedulers`` of a compute unit.  1 if groups are no warps or single ones, or if
-    the device's work-groups are to be single warps (no ``schedulers``).
+    each of the schedulers of a compute unit.  1 if groups are no warps or single ones, or if the
+    device's work-groups are to be single warps (no schedulers).
 
     ``shared``: the most warps that share a query profile in local memory, as those that sweep
     sections can."""
+    schedulers = device.schedulers
     if not lanes.of_warps or not schedulers or (lanes.local_profile and not shared):
         return 1
-    warps = schedulers * -(-B // (schedulers * units))
+    warps = schedulers * -(-B // (schedulers * device.units))
     return max(1, min(warps, shared or warps)) if lanes.local_profile else warps
 
 

@@ -32,7 +32,7 @@ SURE = 3.0
 #: Scores far below all others; sums of two of them fit 32 bits.
 _LOW = -(1 << 29)
 
-_found: dict[bytes, bool] = {}
+_found: dict[tuple[Any, ...], bool] = {}
 
 
 def is_linear(scoring: Scoring) -> bool:
@@ -44,9 +44,8 @@ def is_linear(scoring: Scoring) -> bool:
     """
     if scoring.by_position or _usual(scoring):
         return False
-    gaps = np.array([scoring.gap_open, scoring.gap_extend], np.int32)
-    parts = (scoring.letters.encode(), scoring.matrix, gaps, scoring.query_encoding)
-    key = b"".join(part if isinstance(part, bytes) else part.tobytes() for part in parts)
+    arrays = scoring.matrix.tobytes(), scoring.query_encoding.tobytes()
+    key = scoring.letters, scoring.gap_open, scoring.gap_extend, *arrays
     if key not in _found:
         mean, error = mean_global_score(scoring)
         _found[key] = mean > SURE * error

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
-from ...planning.choose import batch_program, batch_warps
+from ...planning.choose import batch_warps
 from ...planning.geometry import Grid
 from ...planning.plan import Plan
+from ...planning.program import program_of, widths_of
 from ...planning.sizes import RECORD_WORDS, profile_bytes
 from ...scoring.precision import UNREACHABLE
 from ...scoring.scoring import Scoring
@@ -83,8 +84,17 @@ def launch_tiles(
     strips = tiles[:, TileWord.ROWS] // grid.strip_rows
     tiles[:, TileWord.FIRST] = np.cumsum(strips) - strips
     least = np.array([UNREACHABLE if p.known is None else p.known for p in done.parts], np.int32)
-    how = work.scoring, work.file, work.local
-    program = batch_program(plan, *how, facts, moves=moves is not None)
+    program = program_of(
+        plan,
+        work.scoring,
+        work.file,
+        work.local,
+        widths=widths_of(plan, work.scoring, work.local, best=False),
+        moves=moves is not None,
+        prunes=moves is None,
+        warps=batch_warps(plan, facts),
+        many=True,
+    )
     profile = 0
     if not plan.lane_set.local_profile:
         letters = work.scoring.source.sizes(work.file)[1]
