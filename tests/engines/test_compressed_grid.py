@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import gc
 from copy import copy
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from helpers import device_has, fault, spy, use_engine
+from helpers import Smaller, device_has, fault, spy, use_engine
 from saving import key
 from speculating import HOW, OneByOne, constants, every_plan, pairs, plan_of, related, watched
 
@@ -170,9 +169,9 @@ def test_a_device_with_little_memory_packs_nothing() -> None:
     runtime, scoring = get_runtime("auto"), make_scoring((1, -3), (3, 2))
     engine = WavefrontEngine(runtime, make_plan(runtime, plan_of("vector")))
     assert WavefrontEdgeCompression(engine).fits(scoring, 10_000, 10_000, 15)
-    little = SimpleNamespace(max_mem_alloc_size=4 << 20, global_mem_size=4 << 20)
     engine.runtime = copy(runtime)
-    engine.runtime.device = little
+    few = {"max_mem_alloc_size": 4 << 20, "global_mem_size": 4 << 20}
+    engine.runtime.device = Smaller(runtime.device, **few)
     assert WavefrontEdgeCompression(engine).fits(scoring, 10_000, 10_000, 8)
     assert not WavefrontEdgeCompression(engine).fits(scoring, 10_000, 10_000, 15)
 
