@@ -66,15 +66,13 @@ INLINE cells_t cells_of(__global const int *from, int count)
   return c;
 }
 
-// Compresses `count` cells, whose H and X are in `source` from places h_at and x_at on, as the groups from `first` on.
-// again: the first group was compressed before, with fewer cells.  unreachable: there may be unreachable cells, which
-// have drifted from the sentinel; they become the sentinel again.
-__kernel void compress_edge(__global int *restrict compressed, int groups, int raw_capacity, int first, int again,
-                            int count, int unreachable, __global const int *restrict source, long h_at, long x_at)
+// Compresses `count` cells, whose H and X are in `source` from places h_at and x_at on.  unreachable: there may be
+// unreachable cells, which have drifted from the sentinel; they become the sentinel again.
+__kernel void compress_edge(__global int *restrict compressed, int groups, int raw_capacity, int count, int unreachable,
+                            __global const int *restrict source, long h_at, long x_at)
 {
-  const size_t k = get_global_id(0), done = k * CELLS;
+  const size_t group = get_global_id(0), done = group * CELLS;
   if (done >= (size_t)count) return;
-  const size_t group = first + k;
   const int left = count - (int)done;
   cells_t h = cells_of(source + h_at + done, left), x = cells_of(source + x_at + done, left);
   if (unreachable) EACH_FOUR(k) {
@@ -91,8 +89,7 @@ __kernel void compress_edge(__global int *restrict compressed, int groups, int r
     EACH_FOUR(k) vstore4(convert_uchar4(as_uint4(h.v[k]) - as_uint4(x.v[k])), k, below);
     return;
   }
-  const int before = again && k == 0 ? compressed[HEAD + group] : 0;
-  const int number = before < RAW ? before - INT_MIN : atomic_inc(compressed);
+  const int number = atomic_inc(compressed);
   compressed[HEAD + group] = INT_MIN + min(number, raw_capacity - 1);
   if (number < raw_capacity) {
     __global int *raw = compressed + raw_at(groups, number);

@@ -146,7 +146,7 @@ class BatchDriver(Batches):
             return part
         engine = self.engine
         reach = path_reach(self.scoring, part.m, None, engine.local, engine.ends)
-        lanes = engine.pairs_a_group(self.least_width) * engine.workers
+        lanes = engine.lanes.pairs(self.least_width) * engine.workers
         chosen, every = in_pieces(part, reach, self.tuning, lanes)
         if not chosen.any():
             return part

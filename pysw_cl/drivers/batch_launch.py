@@ -20,7 +20,8 @@ from ..engines.batch.bounds import (
     local_width,
     path_reach,
 )
-from ..engines.batch.engine import BatchEngine, Computed, Tops
+from ..engines.batch.engine import BatchEngine
+from ..engines.batch.running import Computed, Tops
 from ..planning.parameters import PairTuning
 from ..results.stats import Stats
 from ..scoring.scoring import Scoring
@@ -75,7 +76,7 @@ class Batches:
         #: May long targets be compared in pieces?
         self.cuts = self.vector and (engine.local or engine.ends == FREE_QUERY)
         least = local_width(scoring) if engine.local else 16
-        self.least_width = max(least, engine.widths[0])
+        self.least_width = max(least, engine.lanes.widths[0])
         self.under_way: deque[Under] = deque()
         #: Pairs that are to be aligned alone.
         self.single: list[int] = []
@@ -95,7 +96,7 @@ class Batches:
         engine = self.engine
         scores = self.scores[part.index]  # of those that are unknown it is seen later
         width = np.full(len(part), max(16 if how == "counts" else 8, self.least_width))
-        for w in engine.widths[:-1]:
+        for w in engine.lanes.widths[:-1]:
             if engine.local:
                 fits = scores <= local_limit(self.scoring, w)
             else:
@@ -103,7 +104,7 @@ class Batches:
             if how == "counts":
                 fits &= counts_fit(part.m, part.n, w)
             width[(width == w) & ~fits] = 2 * w
-        for w in engine.widths:
+        for w in engine.lanes.widths:
             chosen = width == w
             if chosen.any():
                 some = part if chosen.all() else part.take(chosen)
@@ -112,8 +113,8 @@ class Batches:
     def _start(self, part: Part, width: int, how: str, wanted: str) -> None:
         """Start the batches of pairs, at least one, in lanes of one width."""
         tuning, engine = self.tuning, self.engine
-        lanes, moves = engine.pairs_a_group(width), how in PATHS
-        part, columns = in_order(part, lanes), engine.columns(width)
+        lanes, moves = engine.lanes.pairs(width), how in PATHS
+        part, columns = in_order(part, lanes), engine.lanes.columns(width)
         cells, computed = group_cells(part, lanes, columns)
         bad = (computed > tuning.wasted_cells) & (computed > tuning.most_waste * cells)
         if moves:
@@ -135,12 +136,12 @@ class Batches:
         for start, stop in pairwise([*places, len(part)]):
             some = part if stop - start == len(part) else part.take(slice(start, stop))
             kept = None if codes is None else (codes, start)
-            groups = some.groups(lanes, columns)
-            near = some.whole is not None
+            groups, near = some.groups(lanes, columns), some.whole is not None
             tops = self.one.second_best and not near and how != "score"
-            batch = engine.start(some.text, some.pairs, groups, width, how, kept, near, tops)
+            execution = engine.execution(groups, len(some), width, how, tops)
+            batch = engine.start(some.text, some.pairs, execution, kept, near)
             self.under_way.append(Under(some, width, how, batch, wanted))
-            cost = Stats({f"batch/{engine.lanes}/{width}": some.all_cells}, 1 + moves)
+            cost = Stats({f"batch/{engine.lanes.name}/{width}": some.all_cells}, 1 + moves)
             self.found.stats.add_cost(cost)
 
     def _most_moves(self, group: int) -> int:

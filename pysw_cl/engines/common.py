@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from ..errors import InternalError
 from ..opencl.buffers import Buffers
-from ..opencl.program import KernelSpec
+from ..opencl.program import BoundKernel, KernelSpec
 from ..scoring.precision import UNREACHABLE_BELOW
 from ..scoring.scoring import Scoring
 from ..tiles.edges import Edge, Ints
@@ -54,6 +55,25 @@ def scored_spec(
         file,
     )
     return KernelSpec(name, files, (*arguments.split(), *named(SCORES[score] if scored else {})))
+
+
+def bind(
+    kernel: BoundKernel, buffers: Buffers, values: Mapping[str, Any], later: Collection[str] = ()
+) -> None:
+    """Set all arguments of a kernel.
+
+    ``values``: by name, and others that are no arguments.  A buffer that is None becomes one of
+    four bytes.  ``later``: arguments that each launch sets.  Raises InternalError if an argument is
+    missing.
+    """
+    missing = set(kernel.names).difference(values, later)
+    if missing:
+        raise InternalError(f"kernel arguments without a value: {', '.join(sorted(missing))}")
+    given = {name: values[name] for name in kernel.names if name in values}
+    unused = [name for name, value in given.items() if value is None]
+    if unused:
+        given |= dict.fromkeys(unused, buffers.empty(4))
+    kernel.bind(**given)
 
 
 def scores_of(scoring: Scoring, buffers: Buffers) -> tuple[str, dict[str, Any]]:

@@ -23,7 +23,6 @@ A gap of k letters costs ``gap_open + k * gap_extend``, both given as positive n
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,9 +35,6 @@ from ..sequences.view import Codes, Pairs
 from ..tiles.contract import Engine
 from ..tiles.edges import Edge
 from ..tiles.tile import NO_HITS, Hits, TileJob, TileResult, Traced
-
-if TYPE_CHECKING:
-    pass
 
 Matrix = NDArray[np.int64]
 

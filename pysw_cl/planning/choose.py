@@ -302,11 +302,6 @@ def _in_sections(tile: TileShape, given: Given, sections: Sections) -> InSection
     return InSections(tile, program, grid, strip_groups, scoring.source.sizes(score), sections)
 
 
-def batch_warps(plan: Plan, device: DeviceFacts) -> int:
-    """Warps of a work-group of a tile batch: one per scheduler, because a tile has few strips."""
-    return (plan.lane_set.joins_warps and device.schedulers) or 1
-
-
 def is_held(plan: Plan, m: int, n: int, paths: int, largest: int) -> bool:
     """Is a matrix held whole of which so many paths are wanted (0: a score)?  Narrow matrices have
     many cells of padding, which count.  ``largest``: bytes of the device's largest allocation."""

@@ -142,7 +142,7 @@ def test_what_cannot_be_packed_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -
     same(lines(packed), wanted)
 
     with monkeypatch.context() as patch:
-        fault(patch, CompressedEdge, "take", DeviceError("out of memory"))
+        fault(patch, CompressedEdge, "__init__", DeviceError("out of memory"))
         engine, grid = swept(True)
         before = engine.edge_bytes
         assert grid.compressed(WavefrontEdgeCompression(engine)).rows == grid.rows

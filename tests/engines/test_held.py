@@ -201,7 +201,7 @@ def test_device_bytes_and_layout() -> None:
     layout = Layout.of(17, 20)
     assert (layout.strips, layout.blocks) == (2, 3)
     found = pysw_cl.align("A" * 17, "A" * 20)
-    assert found.stats.device_bytes >= layout.bytes == 13 * 2 * 3 * 16 * 16
+    assert found.stats.device_bytes >= 13 * layout.numbers == 13 * 2 * 3 * 16 * 16
 
 
 def test_a_wrong_path_is_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:

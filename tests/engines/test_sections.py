@@ -16,7 +16,7 @@ from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.registry import engine_for
 from pysw_cl.engines.rowscan.plan import RowscanPlan
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
-from pysw_cl.engines.wavefront.sections import Overlaps, SectionsRun
+from pysw_cl.engines.wavefront.sections import SectionsRun
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning import choose
 from pysw_cl.planning.choose import Given, Seen
@@ -294,14 +294,6 @@ def test_proteins_overlap_more() -> None:
     few, many = make_scoring((5, -4), (2, 1)), make_scoring("BLOSUM62", (10, 1))
     assert first_overlap(plan, few, 1 << 20) == 256
     assert [first_overlap(plan, many, m) for m in (1000, 1 << 15, 1 << 17)] == [1024, 1024, 1152]
-
-
-def test_what_is_learned_belongs_to_a_scoring() -> None:
-    overlaps, sections = Overlaps(), Sections(Plan(), (0, 2, 4), 256, False)
-    one, other = (make_scoring((1, -1), gap) for gap in ((1, 1), (2, 1)))
-    assert overlaps.of(one) == 0
-    overlaps.grow(one, sections)
-    assert overlaps.of(one) == 256 * 8 and overlaps.of(other) == 0
 
 
 def test_a_row_too_long_for_the_device_is_computed_in_parts(

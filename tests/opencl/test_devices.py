@@ -21,10 +21,11 @@ from machines import ACCELERATOR, CPU, CUSTOM, GPU, Machine, fake, fake_platform
 from whole_reference import align_reference
 
 import pysw_cl
+from pysw_cl.engines.common import bind
 from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.registry import engine_for
-from pysw_cl.engines.wavefront.arguments import TICKETED, TWO_PHASE, bind
-from pysw_cl.engines.wavefront.compressed_edge import PACK, UNPACK
+from pysw_cl.engines.wavefront.arguments import TICKETED, TWO_PHASE
+from pysw_cl.engines.wavefront.compressed_edge import COMPRESS, EXPAND
 from pysw_cl.engines.wavefront.device_traceback import TRACE
 from pysw_cl.engines.wavefront.kernel import kernel_spec
 from pysw_cl.errors import DeviceError, InternalError, PlanError
@@ -375,7 +376,7 @@ SPECS = [
     for form in FORMS
     for lanes in LANE_SETS
     for score in ("match", "matrix")
-] + [(TRACE, {"T": 2, "R": 2}), (PACK, {}), (UNPACK, {})]
+] + [(TRACE, {"T": 2, "R": 2}), (COMPRESS, {}), (EXPAND, {})]
 SPECS += [
     (
         kernel_spec(form, lanes, "match", forbidden=True),

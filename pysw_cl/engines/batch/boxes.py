@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise
 
@@ -11,7 +11,6 @@ import numpy as np
 
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
-from ...opencl.program import KernelSpec
 from ...planning.pair_batch import LONGEST, TRACED, Groups, most_runs
 from ...planning.plan import Plan
 from ...scoring.scoring import Scoring
@@ -19,18 +18,11 @@ from ...sequences.view import Codes, View
 from ...tiles.contract import BoxEnd, BoxPath
 from ...tiles.tile import Box
 from .bounds import local_limit
-from .engine import KEPT, BatchEngine, Ints, Running, batch_spec
+from .engine import BatchEngine
+from .running import Ints, Running
 
 #: The first width that is tried.  Lanes of 8 bits hold no box: H is high where it begins.
 LEAST_WIDTH = 16
-
-
-def box_spec(header: str, score: str) -> KernelSpec:
-    """The kernel of `batch_spec`, for boxes."""
-    spec = batch_spec(header, score)
-    at = spec.arguments.index("keep:int")
-    arguments = (*spec.arguments[:at], "levels", "rise:int", *spec.arguments[at + len(KEPT) :])
-    return replace(spec, arguments=arguments)
 
 
 @dataclass(frozen=True)
@@ -93,7 +85,7 @@ class _Work:
             paths, more = self._batch(width, numbers)
             found |= paths
             launches += more
-            kind = f"batch/{self.engine.lanes}/{width}"
+            kind = f"batch/{self.engine.lanes.name}/{width}"
             cells[kind] = cells.get(kind, 0) + sum(self.boxes[k].area.cells for k in numbers)
         return [found[k] for k in range(len(self.ends))], cells, launches
 
@@ -105,10 +97,10 @@ class _Work:
         for k in sorted(range(len(self.boxes)), key=lambda k: -self.boxes[k].area.cells):
             by_width.setdefault(engine.width_of(self.boxes[k]), []).append(k)
         for width, numbers in by_width.items():
-            lanes, first, used = engine.pairs_a_group(width), 0, 0
+            lanes, first, used = engine.lanes.pairs(width), 0, 0
             for at in range(0, len(numbers), lanes):
                 rows, columns = np.max([_sides(self.boxes[k]) for k in numbers[at : at + lanes]], 0)
-                needed = int(rows) * (int(columns) + engine.columns(width)) * lanes // 2
+                needed = int(rows) * (int(columns) + engine.lanes.columns(width)) * lanes // 2
                 if used and used + needed > most:
                     yield width, numbers[first:at]
                     first, used = at, 0
@@ -150,13 +142,13 @@ class BoxEngine(BatchEngine):
     def width_of(self, box: Box) -> int:
         """The narrowest lanes that surely hold the box."""
         return next(
-            width for width, limit in self._limits if _most(box, self.columns(width)) <= limit
+            width for width, limit in self._limits if _most(box, self.lanes.columns(width)) <= limit
         )
 
     @cached_property
     def _limits(self) -> list[tuple[int, int]]:
         """The widths and the highest score of each."""
-        widths = [width for width in self.widths if width >= LEAST_WIDTH]
+        widths = [width for width in self.lanes.widths if width >= LEAST_WIDTH]
         return [(width, local_limit(self.scoring, width)) for width in widths]
 
     def trace(
@@ -190,25 +182,24 @@ class BoxEngine(BatchEngine):
         count = len(ends)
         runs_at = np.zeros(count + 1, np.int32)
         np.cumsum(most_runs(ends[:, 1], ends[:, 2]), out=runs_at[1:])
-        words, buffers = np.empty(int(runs_at[-1]), np.uint32), Buffers(self.runtime)
+        words = np.empty(int(runs_at[-1]), np.uint32)
+        running = Running(self.runtime, self._retained, at_once=True)
         try:
             given = {
                 "count": count,
-                "results": buffers.of(np.ascontiguousarray(ends.T)),
-                "runs_at": buffers.of(runs_at),
+                "results": running.buffers.of(np.ascontiguousarray(ends.T)),
+                "runs_at": running.buffers.of(runs_at),
                 "runs": self._retained.get("runs", words.nbytes),
                 "traced": self._retained.get("traced", 4 * TRACED * count),
             }
-            defines = {"LOCAL": 1, "WRITE_RUNS": 1, "BOXES": 1}
-            self._launch_traceback({**shared, **given}, width, defines)
-            running = Running(self.runtime, buffers, self._retained, {}, at_once=True)
+            self.launch_traceback({**shared, **given}, width, {"WRITE_RUNS": 1, "BOXES": 1})
             traced = running.array("traced", (TRACED, count))
             running.fetch_to(traced, given["traced"])
             running.fetch_to(words, given["runs"])
             running.begin()
             running.finish()
         finally:
-            buffers.free()
+            running.free()
         return [
             BoxPath(row, column, score, words[stop - length : stop])
             for row, column, _, _, length, score, stop in zip(
@@ -220,13 +211,12 @@ class BoxEngine(BatchEngine):
         self, buffers: Buffers, text: Codes, pairs: Ints, levels: Ints, rise: int, width: int
     ) -> dict[str, object]:
         """Enqueue the sweep of boxes; returns the arguments that the traceback has, too."""
-        groups = Groups.of(pairs, self.pairs_a_group(width), self.columns(width))
+        groups = Groups.of(pairs, self.lanes.pairs(width), self.lanes.columns(width))
         execution = self.execution(groups, len(pairs), width, "cigar", boxes=True)
         sides = {"text": buffers.of(text), "pairs": buffers.of(pairs), "ends": 0}
         results = self._retained.get("results", execution.sizes["results"])
         own = {"results": results, "levels": buffers.of(levels), "rise": rise}
-        spec = box_spec(self._lanes.header_of(width), execution.score)
-        return self._sweep(execution, spec, buffers, sides, own)
+        return self.sweep(execution, buffers, sides, own)
 
 
 def _most(box: Box, columns: int) -> int:

@@ -66,11 +66,6 @@ class Layout(NamedTuple):
         """That of this shape."""
         return cls(m, n, -(-m // LANES), -(-(n + LANES - 1) // BLOCK), held_numbers(m, n))
 
-    @property
-    def bytes(self) -> int:
-        """Bytes of the cells and their marks."""
-        return HELD_CELL_BYTES * self.numbers
-
 
 @dataclass(frozen=True)
 class Held:
@@ -95,84 +90,73 @@ class Held:
         forbidden: Pairs | None,
     ) -> HeldMatrix:
         """See :class:`pysw_cl.tiles.contract.HeldMatrices`."""
-        ends = FreeEnd.of(free_ends)
-        retained = self.runtime.kept("held", Retained)
-        job = HeldJob(query, target, scoring, floor is not None, ends, forbidden)
-        matrix = HeldMatrix(self.runtime, self.plan, job, retained)
-        self.noted(matrix.layout.bytes)
+        local, ends = floor is not None, FreeEnd.of(free_ends)
+        matrix = HeldMatrix(self, query, target, scoring, local, ends, forbidden)
+        self.noted(HELD_CELL_BYTES * matrix.layout.numbers)
         return matrix
-
-
-class HeldJob(NamedTuple):
-    """What a matrix is of.  ``ends``: the free ends as bits."""
-
-    query: Codes
-    target: Codes
-    scoring: Scoring
-    local: bool
-    ends: int
-    forbidden: Pairs | None
 
 
 class HeldMatrix:
     """See :class:`pysw_cl.tiles.contract.HeldMatrix`."""
 
-    def __init__(self, runtime: Runtime, plan: Plan, job: HeldJob, retained: Retained) -> None:
-        self.runtime, self.plan = runtime, plan
-        self.layout = Layout.of(len(job.query), len(job.target))
-        self._retained, self._own = retained, Buffers(runtime)
-        self._borrows = not retained.lent
-        retained.lent = True
+    def __init__(
+        self,
+        by: Held,
+        query: Codes,
+        target: Codes,
+        scoring: Scoring,
+        local: bool,
+        ends: int,
+        forbidden: Pairs | None,
+    ) -> None:
+        self.lanes, self.layout = by.plan.lane_set, Layout.of(len(query), len(target))
+        self._retained, self._own = by.runtime.kept("held", Retained), Buffers(by.runtime)
+        self._borrows = not self._retained.lent
+        self._retained.lent = True
         #: The largest buffer that is retained.
-        self._keeps = plan.tuning.held.kept_bytes if self._borrows else 0
-        self._again = False
+        self._keeps = by.plan.tuning.held.kept_bytes if self._borrows else 0
+        self._again, score = False, scoring.source.file
+        spec = scored_spec("held", "held/held.cl", _ARGUMENTS, self.lanes.wide, score)
+        defines = {"T": LANES, "LOCAL": int(local), "WIDTH": 32, **scoring.source.defines}
         try:
-            self._kernel, self._found, self._arguments = self._prepared(job)
+            self._arguments = self._made(query, target, scoring, forbidden) | {"ends": ends}
+            self._kernel = BoundKernel(by.runtime, spec, defines)
         except BaseException:
             self.close()
             raise
 
-    def _prepared(self, job: HeldJob) -> tuple[BoundKernel, Any, dict[str, Any]]:
-        """The kernel, the buffer of what it finds, and its arguments.  They are bound at each
-        launch, because other matrices of this thread use the same kernel object."""
-        runtime, layout, scoring = self.runtime, self.layout, job.scoring
-        score = scoring.source.file
+    def _made(
+        self, query: Codes, target: Codes, scoring: Scoring, forbidden: Pairs | None
+    ) -> dict[str, Any]:
+        """The kernel's arguments.  They are bound at each launch, because other matrices of this
+        thread use the same kernel object."""
+        layout, score = self.layout, scoring.source.file
         arguments = scoring.source.arguments(score, self._matrix)
         pads = scoring.source.pads(score)
         rows, columns = layout.strips * LANES, layout.blocks * BLOCK
         codes = np.empty(rows + columns, scoring.source.code)
-        codes[: layout.m], codes[layout.m : rows] = job.query, pads[0]
-        codes[rows : rows + layout.n], codes[rows + layout.n :] = job.target, pads[1]
+        codes[: layout.m], codes[layout.m : rows] = query, pads[0]
+        codes[rows : rows + layout.n], codes[rows + layout.n :] = target, pads[1]
         found = self._buffer("found", 32 + layout.m + layout.n)
-        defines = {"T": LANES, "LOCAL": int(job.local), "WIDTH": 32, **scoring.source.defines}
-        tiles, pairs, count = layout.strips * layout.blocks, found, 0
-        if job.forbidden is not None and job.forbidden.size:
-            forbidden = (job.forbidden.T + 1).astype(np.int32)
-            pairs, count = self._own.of(forbidden), len(forbidden)
-        lanes = self.plan.lane_set.wide
-        spec = scored_spec("held", "held/held.cl", _ARGUMENTS, lanes, score)
-        kernel = BoundKernel(runtime, spec, defines)
-        return (
-            kernel,
-            found,
-            dict(
-                codes=self._own.of(codes),
-                cells=self._buffer("cells", HELD_BYTES * layout.numbers),
-                forbidden=self._buffer("forbidden", layout.numbers),
-                tops=self._buffer("tops", 8 * tiles),
-                spans=self._buffer("spans", 8 * layout.strips),
-                m=layout.m,
-                n=layout.n,
-                blocks=layout.blocks,
-                gap_open=scoring.gap_open,
-                gap_extend=scoring.gap_extend,
-                ends=job.ends,
-                pairs=pairs,
-                count=count,
-                found=found,
-                **arguments,
-            ),
-        )
+        pairs, count = found, 0
+        if forbidden is not None and forbidden.size:
+            pairs, count = self._own.of((forbidden.T + 1).astype(np.int32)), len(forbidden.T)
+        return {
+            "codes": self._own.of(codes),
+            "cells": self._buffer("cells", HELD_BYTES * layout.numbers),
+            "forbidden": self._buffer("forbidden", layout.numbers),
+            "tops": self._buffer("tops", 8 * layout.strips * layout.blocks),
+            "spans": self._buffer("spans", 8 * layout.strips),
+            "m": layout.m,
+            "n": layout.n,
+            "blocks": layout.blocks,
+            "gap_open": scoring.gap_open,
+            "gap_extend": scoring.gap_extend,
+            "pairs": pairs,
+            "count": count,
+            "found": found,
+            **arguments,
+        }
 
     def _matrix(self, matrix: NDArray[np.int32]) -> Any:
         """The matrix on the device, which is retained until there is another."""
@@ -199,14 +183,11 @@ class HeldMatrix:
 
     def next(self, path: bool) -> HeldFound:
         """See :class:`pysw_cl.tiles.contract.HeldMatrix`."""
-        import pyopencl as cl
-
         layout = self.layout
         asked = {"again": int(self._again), "path": int(path)}
         self._kernel.bind(**self._arguments, **asked).launch(1, 1)
-        out = np.empty(32 + (layout.m + layout.n if path else 0), np.uint8)
-        with self.runtime.failing:
-            cl.enqueue_copy(self.runtime.queue, out, self._found)
+        size = 32 + (layout.m + layout.n if path else 0)
+        out = self._own.read(self._arguments["found"], size, dtype=np.uint8)
         found = out[:32].view(np.int32).tolist()
         self._again = True
         traced = None
@@ -214,7 +195,7 @@ class HeldMatrix:
             moves = out[32 : 32 + found[MADE]]
             traced = Traced(moves, found[START_ROW], found[START_COLUMN], 0, bool(found[ENDED]))
         computed = min(found[STEPS] * LANES, layout.m * layout.n)
-        kind = f"held/{self.plan.lane_set.family}/32"
+        kind = f"held/{self.lanes.family}/32"
         return HeldFound(Hit(*found[SCORE:START_ROW]), traced, {kind: computed}, 1)
 
     def close(self) -> None:

@@ -1,21 +1,17 @@
 """The arguments of the wavefront kernels: one definition for the host and for the kernels.
 
 Each group of arguments gives their names and their types in kernels.  :func:`macros` makes the
-kernels' parameter lists and the fields of their structures from them; :func:`bind` sets the values,
-which the host has in a dictionary by these names.
+kernels' parameter lists and the fields of their structures from them.  The host has
+the values in a dictionary by these names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InternalError
-from ...opencl.buffers import Buffers
-from ...opencl.program import BoundKernel
 from ...planning.sizes import RECORD_WORDS, progress_words
 from ...scoring.precision import UNREACHABLE
 from ..common import INTS, SCORES, argument_macros
@@ -168,25 +164,6 @@ def macros(arguments: Mapping[str, str]) -> tuple[str, ...]:
         f"TILE_FIELDS={fields(tile)}",
         f"TILE_VALUES={', '.join(tile)}",
     )
-
-
-def bind(
-    kernel: BoundKernel, buffers: Buffers, values: Mapping[str, Any], later: Collection[str] = ()
-) -> None:
-    """Set all arguments of a kernel.
-
-    ``values``: by name, and others that are no arguments.  A buffer that is None becomes one of
-    four bytes.  ``later``: arguments that each launch sets.  Raises InternalError if an argument is
-    missing.
-    """
-    missing = set(kernel.names).difference(values, later)
-    if missing:
-        raise InternalError(f"kernel arguments without a value: {', '.join(sorted(missing))}")
-    given = {name: values[name] for name in kernel.names if name in values}
-    unused = [name for name, value in given.items() if value is None]
-    if unused:
-        given |= dict.fromkeys(unused, buffers.empty(4))
-    kernel.bind(**given)
 
 
 def new_records(strip_groups: int) -> NDArray[np.int32]:

@@ -7,7 +7,12 @@ is the number of words.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ...planning.sizes import PROGRESS_WORDS, RECORD_WORDS
 
@@ -121,6 +126,14 @@ class ProgressWord(IntEnum):
     STEP = 2
     #: For all: the number of strips done.
     DONE = 3
+
+
+def descriptors(count: int, words: Mapping[TileWord, Any]) -> NDArray[np.int64]:
+    """A row of `TileWord` for each of so many tiles; words that are not given are 0."""
+    tiles = np.zeros((count, len(TileWord)), np.int64)
+    for word, values in words.items():
+        tiles[:, word] = values
+    return tiles
 
 
 #: The line of a tile's bus that holds its top edge, after the two lines of ordinary strips.

@@ -43,7 +43,7 @@ from ..reference import ReferenceEngine
 from .compressed_edge import CompressedEdge
 from .device_traceback import DeviceMoves
 from .pipeline import RunningPipeline
-from .sections import Overlaps, SectionsRun
+from .sections import SectionsRun
 from .tile import TileRun, given_of, shape_of
 from .tile_batch import WavefrontTileBatch
 
@@ -115,7 +115,7 @@ class WavefrontEngine(Engine):
             if self._row_scan is None:
                 self._row_scan = self._make_row_scan(self.runtime)
             row_scan = self._row_scan.plan
-        overlap = self._overlaps.of(job.scoring)
+        overlap = self._overlaps.get(_costs(job.scoring), 0)
         given = given_of(self.runtime, self.plan, job, row_scan, overlap)
         return choose(shape, given if cuts else replace(given, cuts=False))
 
@@ -173,8 +173,10 @@ class WavefrontEngine(Engine):
         return self.captures_inside and self.runtime.traits.speculative
 
     @property
-    def _overlaps(self) -> Overlaps:
-        known: Overlaps = self.runtime.kept("overlaps", Overlaps)
+    def _overlaps(self) -> dict[tuple[int, ...], int]:
+        """Columns by which sections overlap at least, by `_costs`: more, once too many were
+        refused."""
+        known: dict[tuple[int, ...], int] = self.runtime.kept("overlaps", dict)
         return known
 
     def _in_sections(self, execution: InSections, job: TileJob, capacity: int) -> TileResult | None:
@@ -182,7 +184,8 @@ class WavefrontEngine(Engine):
         with Buffers(self.runtime, small=True, retained=self._room) as buffers:
             run = SectionsRun(self.runtime, execution, job, buffers, capacity)
             if not run.run():
-                self._overlaps.grow(job.scoring, execution.sections)
+                growth = self.plan.tuning.sections.growth
+                self._overlaps[_costs(job.scoring)] = growth * execution.sections.overlap
                 return None
             self.note_memory(buffers.bytes)
             return run.result()
@@ -237,6 +240,10 @@ class WavefrontEngine(Engine):
             return None
 
 
+def _costs(scoring: Scoring) -> tuple[int, ...]:
+    return scoring.highest, scoring.lowest, scoring.gap_open, scoring.gap_extend
+
+
 @dataclass(frozen=True)
 class WavefrontPipeline:
     """See :class:`pysw_cl.tiles.contract.Pipeline`."""
@@ -283,9 +290,8 @@ class WavefrontEdgeCompression:
     def compressed(self, cells: DeviceEdge) -> CompressedEdge | None:
         """See :class:`pysw_cl.tiles.contract.EdgeCompression`."""
         with suppress(DeviceError):  # no memory: the edge stays uncompressed
-            edge = CompressedEdge(self.engine.runtime, len(cells), cells.may_be_unreachable)
+            edge = CompressedEdge(self.engine.runtime, cells)
             self.engine.compressed_edges.add(edge)
             self.engine.note_memory(0)
-            edge.take(0, cells.buffer, cells.h_place, cells.x_place, len(cells))
-            return edge if edge.ok else None
+            return edge if edge.fits else None
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -24,8 +25,8 @@ from ...planning.program import Program
 from ...scoring.precision import Bounds, worst
 from ...scoring.scoring import Scoring
 from ...sequences.view import Codes
-from ..common import SCORES, argument_macros, named
-from .arguments import arguments_of, macros
+from ..common import SCORES, argument_macros, bind, named
+from .arguments import NOT_GIVEN, arguments_of, macros, new_progress
 from .descriptors import PROGRESS_MACROS, RECORD_MACROS, TILE_MACROS
 from .exact_sums import ARITHMETIC, exact_sums
 
@@ -107,6 +108,31 @@ def kernel_of(program: Program, runtime: Runtime) -> BoundKernel:
     if program.mixed:
         note_built(runtime, spec, defines)
     return kernel
+
+
+def launch_many(
+    runtime: Runtime,
+    program: Program,
+    strip_groups: int,
+    strips: int,
+    values: Mapping[str, Any],
+    buffers: Buffers,
+) -> Any:
+    """Launch the kernel for many tiles with so many ``strips`` in all; returns the event.
+    ``values``: the arguments that are not the same in every such launch."""
+    progress = buffers.of(new_progress(strips, program.T))
+    given: dict[str, Any] = {
+        **NOT_GIVEN,
+        "ticket": buffers.of(np.zeros(1, np.int32)),
+        "progress": progress,
+        "progress_above": progress,
+        "progress_above_at": strips,
+        "moves": None,
+    }
+    kernel = kernel_of(program, runtime)
+    bind(kernel, buffers, {**given, **values})
+    buffers.send()
+    return kernel.launch(strip_groups // program.warps, program.group, at_once=True)
 
 
 def in_time(runtime: Runtime, execution: InStrips) -> tuple[InStrips, Program | None]:

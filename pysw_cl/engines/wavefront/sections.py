@@ -17,14 +17,12 @@ from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.execution import InSections
-from ...planning.sections import Sections
-from ...scoring.scoring import Scoring
 from ...tiles.edges import Edge, Ints, repeated
 from ...tiles.tile import TileJob, TileResult
 from ..common import edge_of
-from .arguments import NOT_GIVEN, bind, new_progress, new_records
-from .descriptors import TileWord
-from .kernel import kernel_of
+from .arguments import new_records
+from .descriptors import TileWord, descriptors
+from .kernel import launch_many
 from .tile import StripsRun
 from .tile_memory import LEAST_FILLED, joined_parts, left_parts, query_codes, target_codes
 
@@ -47,26 +45,6 @@ class _Compared(NamedTuple):
     refused: Any
 
 
-class Overlaps:
-    """How far sections overlap, by the scoring: more, once too many were refused."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[int, ...], int] = {}
-
-    def of(self, scoring: Scoring) -> int:
-        """The overlap to begin with at least, in columns."""
-        return self._known.get(self._key(scoring), 0)
-
-    def grow(self, scoring: Scoring, sections: Sections) -> None:
-        """Too many of these sections were refused."""
-        growth = sections.plan.tuning.sections.growth
-        self._known[self._key(scoring)] = growth * sections.overlap
-
-    @staticmethod
-    def _key(scoring: Scoring) -> tuple[int, ...]:
-        return (scoring.highest, scoring.lowest, scoring.gap_open, scoring.gap_extend)
-
-
 class SectionsRun(StripsRun):
     """The computation of one tile in sections.  :meth:`run` computes it, :meth:`result` reads
     it."""
@@ -81,38 +59,32 @@ class SectionsRun(StripsRun):
     ) -> None:
         super().__init__(runtime, execution, job, buffers, capacity)
         self.execution, self.sections = execution, execution.sections
-        self._layout()
-        self._send()
-
-    def _layout(self) -> None:
-        """Places in the buffer of the edges, in 32-bit numbers: see `SectionsLayout`."""
-        sections, T = self.sections, self.grid.T
+        #: Places in the buffer of the edges, in 32-bit numbers.
+        self.layout = execution.layout
+        sections, flat = self.sections, self.program.flat
         cuts = np.array(sections.cuts, np.int64)
         self.starts, self.ends = np.maximum(cuts[:-1] - sections.overlap, 0), cuts[1:]
-        widths = self.ends - self.starts + 2 * T
+        widths = self.ends - self.starts + 2 * self.grid.T
         self.bus_at = np.cumsum(widths) - widths
-        flat = self.program.flat
         if flat:
             self.bus_at[:] = 0
-        checked = not sections.proven
-        self.stores_right, layout = self.execution.stores_right, self.execution.layout
-        self.stride, self.column_words = layout.stride, layout.column_words
-        self._columns_at, self.words = layout.columns_at, layout.words
         # strips alternate between lines 0 and 1; the top edge is needed again
         self.lines = np.arange(self.grid.strips + 1, dtype=np.int32) & 1
-        if checked and not flat:
+        if not (sections.proven or flat):
             self.lines[0] = 2
+        self._send()
 
     def _column(self, kind: str, k: Any) -> Any:
         """The place of a column of section k (which may be an array)."""
-        return self._columns_at[kind] + self.column_words * k
+        return self.layout.columns_at[kind] + self.layout.column_words * k
 
     def _send(self) -> None:
         """Make the buffers, and send what they hold in the beginning."""
         job, buffers = self.job, self.buffers
-        self.kept = buffers.large(4 * self.words)
-        top = 2 * self.stride * int(self.lines[0])
-        for place, cells in ((top, job.above.h), (top + self.stride, job.above.x)):
+        stride = self.layout.stride
+        self.kept = buffers.large(4 * self.layout.words)
+        top = 2 * stride * int(self.lines[0])
+        for place, cells in ((top, job.above.h), (top + stride, job.above.x)):
             buffers.write(self.kept, self._side_by_side(cells), 4 * place)
         self._send_lefts()
         sizes = self.execution.sizes
@@ -134,16 +106,17 @@ class SectionsRun(StripsRun):
     def _side_by_side(self, cells: Ints) -> Ints:
         """The cells above each section, as the bus has them."""
         if cells.strides == (0,):
-            return repeated(int(cells[0]), self.stride)
-        line = np.zeros(self.stride, np.int32)
+            return repeated(int(cells[0]), self.layout.stride)
+        line = np.zeros(self.layout.stride, np.int32)
         for at, start, end in zip(self.bus_at, self.starts, self.ends, strict=True):
             line[at : at + end - start] = cells[start:end]
         return line
 
     def _send_lefts(self) -> None:
         """The left edges of all sections: the tile's own, and values that are not too high."""
-        job, buffers, at = self.job, self.buffers, self._columns_at["left"]
-        m, words, count = job.size[0], self.column_words, self.sections.count
+        job, buffers, at = self.job, self.buffers, self.layout.columns_at["left"]
+        m, words, count = job.size[0], self.layout.column_words, self.sections.count
+        level = self.execution.tile.level
         opened, extend = job.scoring.gap_open, job.scoring.gap_extend
         own = int((self.starts == 0).sum())  # sections that begin where the tile does
         self.left_of = np.arange(count)
@@ -158,11 +131,11 @@ class SectionsRun(StripsRun):
         else:
             other = Edge(repeated(job.floor, m), repeated(job.floor - opened, m))
         cells = _number(job.left)
-        if self.execution.tile.level and cells and (job.corner, cells) == (corner, _number(other)):
+        if level and cells and (job.corner, cells) == (corner, _number(other)):
             self.left_of[:] = 0  # the tile's own does for all
             return
-        self._send_left(at + words * (1 if self.execution.tile.level else own), corner, other)
-        if self.execution.tile.level:
+        self._send_left(at + words * (1 if level else own), corner, other)
+        if level:
             self.left_of[own:] = 1
             return
         begun = own + 1
@@ -242,49 +215,36 @@ class SectionsRun(StripsRun):
     def _launch(self, which: NDArray[np.int64], again: bool, buffers: Buffers) -> None:
         """Enqueue the sweep of some sections: from left of their first column, or ``again`` from
         that column."""
-        job, grid, sections = self.job, self.grid, self.sections
-        first = np.array(sections.cuts, np.int64)[which] if again else self.starts[which]
-        kept = (self.began[which] > 0) & (not again) & (not sections.proven)
-        n = len(job.target)
-        words = {
-            TileWord.ROWS: grid.m,
-            TileWord.COLUMNS: self.ends[which] - first,
-            TileWord.TARGET: first,
-            TileWord.LETTERS: (n - self.ends[which] if sections.plan.lane_set.backwards else first),
-            TileWord.BUS: 0
-            if self.program.flat
-            else self.bus_at[which] + first - self.starts[which],
-            TileWord.STRIDE: self.stride,
-            TileWord.LEFT: (
-                self._column("crossed", which)
-                if again
-                else self._column("left", self.left_of[which])
-            ),
-            TileWord.RIGHT: self._column("right", which) + 1 if self.stores_right else 0,
-            TileWord.CROSSED: self._column("crossed", which) + 1,
-            TileWord.KEPT: kept,
-            TileWord.FIRST: np.arange(len(which)) * grid.strips,
-        }
-        tiles = np.zeros((len(which), len(TileWord)), np.int64)
-        for word, values in words.items():
-            tiles[:, word] = values
-        strips = grid.strips * len(which)
-        progress = buffers.of(new_progress(strips, grid.T))
+        grid, sections, flat = self.grid, self.sections, self.program.flat
+        right = self.execution.stores_right
+        starts, ends = self.starts[which], self.ends[which]
+        first = np.array(sections.cuts, np.int64)[which] if again else starts
+        backwards = sections.plan.lane_set.backwards
+        crossed, left = self._column("crossed", which), self._column("left", self.left_of[which])
+        tiles = descriptors(
+            len(which),
+            {
+                TileWord.ROWS: grid.m,
+                TileWord.COLUMNS: ends - first,
+                TileWord.TARGET: first,
+                TileWord.LETTERS: len(self.job.target) - ends if backwards else first,
+                TileWord.BUS: 0 if flat else self.bus_at[which] + first - starts,
+                TileWord.STRIDE: self.layout.stride,
+                TileWord.LEFT: crossed if again else left,
+                TileWord.RIGHT: self._column("right", which) + 1 if right else 0,
+                TileWord.CROSSED: crossed + 1,
+                TileWord.KEPT: (self.began[which] > 0) & (not again) & (not sections.proven),
+                TileWord.FIRST: np.arange(len(which)) * grid.strips,
+            },
+        )
         values = self.arguments(self.execution) | {
-            "right": int(self.stores_right),
+            "right": int(right),
             "lines": buffers.constant(self.lines),
-            "ticket": buffers.of(np.zeros(1, np.int32)),
-            "progress": progress,
-            "progress_above": progress,
-            "progress_above_at": strips,
-            "moves": None,
             "tiles": buffers.constant(tiles),
             "tile_count": len(tiles),
         }
-        kernel = kernel_of(self.program, self.runtime)
-        bind(kernel, buffers, NOT_GIVEN | values)
-        buffers.send()
-        kernel.launch(self.strip_groups // self.program.warps, self.program.group, at_once=True)
+        strips = grid.strips * len(which)
+        launch_many(self.runtime, self.program, self.strip_groups, strips, values, buffers)
         self.launches += 1
 
     def result(self) -> TileResult:
@@ -308,12 +268,13 @@ class SectionsRun(StripsRun):
         """The bottom edge; each section has the part below its own columns."""
         if not self.job.bottom:
             return None
-        line = 2 * self.stride * int(self.lines[-1])
+        stride = self.layout.stride
+        line = 2 * stride * int(self.lines[-1])
         cuts = np.array(self.sections.cuts[:-1], np.int64)
         begins = self.bus_at + cuts - self.starts
         parts = []
-        for half in (0, self.stride):
-            cells = self.buffers.read(self.kept, self.stride, line + half)
+        for half in (0, stride):
+            cells = self.buffers.read(self.kept, stride, line + half)
             sizes = zip(begins, self.ends - cuts, strict=True)
             parts.append(np.concatenate([cells[at : at + size] for at, size in sizes]))
         return edge_of(self.job, *parts)

@@ -25,8 +25,8 @@ from ...sequences.relation import related
 from ...sequences.view import Codes
 from ...tiles.edges import DeviceEdge, Edge
 from ...tiles.tile import NO_HITS, Hits, TileJob, TileResult
-from ..common import collected_cells, edge_of, least_of
-from .arguments import MOST, TWO_PHASE, bind, counted
+from ..common import bind, collected_cells, edge_of, least_of
+from .arguments import MOST, TWO_PHASE, counted
 from .descriptors import RecordWord
 from .kernel import build_later, in_time, kernel_of, scores_of
 from .tile_memory import Link, tile_buffers

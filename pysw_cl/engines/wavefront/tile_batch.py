@@ -27,11 +27,11 @@ from ...tiles.edges import EdgeArray, Source
 from ...tiles.tile import Traced
 from .arguments import counted
 from .compressed_edge import CompressedEdge
-from .descriptors import TOP_LINE, SourceWord, TileWord, TracedWord
+from .descriptors import TOP_LINE, SourceWord, TileWord, descriptors
 from .device_traceback import TiledMoves, traceback_defines
 from .kernel import backwards
 from .tile import of_four
-from .tile_batch_launch import Tally, Work, launch_tiles, strip_groups_of
+from .tile_batch_launch import Tally, Work, launch_tiles
 from .tile_batch_layout import TILE_SET_FILES, TileSet
 
 Busy = Callable[[], bool]
@@ -39,16 +39,7 @@ Busy = Callable[[], bool]
 #: The distance of special rows and columns where there are none.
 NO_LINES = 1 << 30, 1 << 30
 #: For each `TracedWord` the `TileWord` that holds it.
-TRACED = [
-    {
-        TracedWord.ROW: TileWord.QUERY,
-        TracedWord.COLUMN: TileWord.TARGET,
-        TracedWord.ROWS: TileWord.ROWS,
-        TracedWord.COLUMNS: TileWord.COLUMNS,
-        TracedWord.MOVES: TileWord.MOVES,
-    }[word]
-    for word in TracedWord
-]
+TRACED = [TileWord.QUERY, TileWord.TARGET, TileWord.ROWS, TileWord.COLUMNS, TileWord.MOVES]
 #: Work-groups that copy the edges of one tile.
 EDGE_GROUPS = 16
 TAKE_EDGES = KernelSpec("take_edges", TILE_SET_FILES, ("from", "to", "tiles", "sources"))
@@ -215,7 +206,7 @@ class WavefrontTileBatch:
     ) -> None:
         """Copy cells of an edge, which may be on the device already, to places of a buffer."""
         if isinstance(edge, CompressedEdge):
-            edge.give(start, count, to, h_at, x_at, self.runtime)
+            edge.give(start, count, to, h_at, x_at)
             return
         held = edge.on_device if isinstance(edge, EdgeArray) else None
         if held is not None and not held.may_be_unreachable:
@@ -292,23 +283,22 @@ class WavefrontTileBatch:
         """The descriptors and the memory of a set of tiles; nothing is computed yet."""
         work = self._works[False]
         scoring, T = work.scoring, work.plan.T
-        tiles = np.zeros((len(parts), len(TileWord)), np.int64)
         areas = np.array([part.area[:] for part in parts], np.int64)
         m, n = areas[:, 1] - areas[:, 0], areas[:, 3] - areas[:, 2]
-        words = {
-            TileWord.ROWS: m,
-            TileWord.COLUMNS: n,
-            TileWord.QUERY: areas[:, 0],
-            TileWord.TARGET: areas[:, 2],
-            TileWord.LETTERS: self.columns - areas[:, 2] - n
-            if work.plan.lane_set.backwards
-            else areas[:, 2],
-            TileWord.STRIDE: n + 2 * T,
-            TileWord.KEPT: (n - 1) // steps[1],
-            TileWord.OFFSET: [part.offset for part in parts],
-        }
-        for word, values in words.items():
-            tiles[:, word] = values
+        backwards = work.plan.lane_set.backwards
+        tiles = descriptors(
+            len(parts),
+            {
+                TileWord.ROWS: m,
+                TileWord.COLUMNS: n,
+                TileWord.QUERY: areas[:, 0],
+                TileWord.TARGET: areas[:, 2],
+                TileWord.LETTERS: self.columns - areas[:, 2] - n if backwards else areas[:, 2],
+                TileWord.STRIDE: n + 2 * T,
+                TileWord.KEPT: (n - 1) // steps[1],
+                TileWord.OFFSET: [part.offset for part in parts],
+            },
+        )
         lengths = {
             TileWord.BUS: 2 * (n + 2 * T) * (TOP_LINE + 1 + m // steps[0]),
             TileWord.LEFT: 2 * m + 1,
@@ -357,12 +347,11 @@ class WavefrontTileBatch:
     def _launch(self, done: TileSet, moves: Any, buffers: Buffers, slot: str = "") -> Tally:
         """Enqueue the computation of tiles.  ``moves``: the buffer for their moves, or None."""
         work = self._works[moves is not None]
-        state, stages = group_bytes(work.plan, strip_groups_of(self.runtime, work.plan, done))
-        scratch = {
-            "state": self._keep("state" + slot, state),
-            "stages": self._keep("stages" + slot, stages),
-        }
-        tally = launch_tiles(self.runtime, work, done, moves, scratch, buffers)
+
+        def keep(name: str, size: int) -> Any:
+            return self._keep(name + slot, size)
+
+        tally = launch_tiles(self.runtime, work, done, moves, keep, buffers)
         self._launches += 1
         self.engine.note_memory(self._buffers.bytes + buffers.bytes)
         return tally

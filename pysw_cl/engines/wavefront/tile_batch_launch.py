@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
-from ...planning.choose import batch_warps
 from ...planning.geometry import Grid
+from ...planning.path_grid import group_bytes
 from ...planning.plan import Plan
 from ...planning.program import program_of, widths_of
 from ...planning.sizes import RECORD_WORDS, profile_bytes
 from ...scoring.precision import UNREACHABLE
 from ...scoring.scoring import Scoring
-from .arguments import NOT_GIVEN, bind, new_progress, new_records
+from .arguments import new_records
 from .descriptors import TOP_LINE, TileWord
-from .kernel import kernel_of, scores_of
+from .kernel import launch_many, scores_of
 from .tile_batch_layout import TileSet
 
 
@@ -36,19 +36,6 @@ class Tally:
         """One row of `RecordWord` for each group; waits for the queue of ``buffers``."""
         records = buffers.read(self.buffer, RECORD_WORDS * self.strip_groups)
         return records.reshape(-1, RECORD_WORDS)
-
-
-def strip_groups_of(runtime: Runtime, plan: Plan, done: TileSet) -> int:
-    """Groups, or warps of groups, that sweep strips of these tiles at once."""
-    warps = batch_warps(plan, runtime.facts)
-    tickets = -(-_highest(plan, done).strips // warps) * len(done.parts)
-    return warps * max(1, min(plan.B // warps, tickets))
-
-
-def _highest(plan: Plan, done: TileSet) -> Grid:
-    """The strips of the tile with the most rows."""
-    rows = int(done.descriptors[:, TileWord.ROWS].max())
-    return Grid(rows, 1, 1, plan.T, plan.alpha, "ticketed")
 
 
 @dataclass(frozen=True)
@@ -70,20 +57,13 @@ def launch_tiles(
     work: Work,
     done: TileSet,
     moves: Any,
-    scratch: Mapping[str, Any],
+    keep: Callable[[str, int], Any],
     buffers: Buffers,
 ) -> Tally:
-    """Enqueue the computation of a set of tiles.
-
-    ``moves``: the buffer for their moves, or None.  ``scratch``: `state` and `stages` for the
-    number of groups that :func:`strip_groups_of` returns.
-    """
-    plan, facts = work.plan, runtime.facts
-    tiles, grid = done.descriptors, _highest(plan, done)
-    strip_groups = strip_groups_of(runtime, plan, done)
-    strips = tiles[:, TileWord.ROWS] // grid.strip_rows
-    tiles[:, TileWord.FIRST] = np.cumsum(strips) - strips
-    least = np.array([UNREACHABLE if p.known is None else p.known for p in done.parts], np.int32)
+    """Enqueue the computation of a set of tiles.  ``moves``: the buffer for their moves, or None.
+    ``keep``: gives scratch memory by its name and size."""
+    plan, tiles = work.plan, done.descriptors
+    grid = Grid(int(tiles[:, TileWord.ROWS].max()), 1, 1, plan.T, plan.alpha, "ticketed")
     program = program_of(
         plan,
         work.scoring,
@@ -92,19 +72,26 @@ def launch_tiles(
         widths=widths_of(plan, work.scoring, work.local, best=False),
         moves=moves is not None,
         prunes=moves is None,
-        warps=batch_warps(plan, facts),
+        # one per scheduler, because a tile has few strips
+        warps=(plan.lane_set.joins_warps and runtime.facts.schedulers) or 1,
         many=True,
     )
+    tickets = -(-grid.strips // program.warps) * len(done.parts)
+    strip_groups = program.warps * max(1, min(plan.B // program.warps, tickets))
+    strips = tiles[:, TileWord.ROWS] // grid.strip_rows
+    tiles[:, TileWord.FIRST] = np.cumsum(strips) - strips
+    least = np.array([UNREACHABLE if p.known is None else p.known for p in done.parts], np.int32)
+    state, stages = group_bytes(plan, strip_groups)
     profile = 0
     if not plan.lane_set.local_profile:
         letters = work.scoring.source.sizes(work.file)[1]
         profile = profile_bytes(plan.T, letters, plan.alpha, program.striped)
     record = buffers.of(new_records(strip_groups))
-    progress = buffers.of(new_progress(int(strips.sum()), plan.T))
     values = {
         **scores_of(work.scoring, work.file, program.skewed, buffers),
         **work.letters,
-        **scratch,
+        "state": keep("state", state),
+        "stages": keep("stages", stages),
         "profiles": buffers.empty(strip_groups * profile),
         "argmax_scratch": None,
         "query_pad": 0,  # rows are whole strips
@@ -118,18 +105,11 @@ def launch_tiles(
         "shared_best": buffers.of(least),
         "lines": buffers.of(_lines(grid, done.steps[0])),
         "columns": buffers.of(_columns(done)),
-        "ticket": buffers.of(np.zeros(1, np.int32)),
-        "progress": progress,
-        "progress_above": progress,
-        "progress_above_at": int(strips.sum()),
         "moves": moves,
         "tiles": buffers.of(tiles),
         "tile_count": len(tiles),
     }
-    kernel = kernel_of(program, runtime)
-    bind(kernel, buffers, NOT_GIVEN | values)
-    buffers.send()
-    event = kernel.launch(strip_groups // program.warps, program.group, at_once=True)
+    event = launch_many(runtime, program, strip_groups, int(strips.sum()), values, buffers)
     return Tally(event, record, strip_groups)
 
 
