@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, partial
 from typing import Any
 
-from ..checkpoint.run import SavedStrands
+from ..checkpoint.run import saved_strands
 from ..checkpoint.store import Store
+from ..checkpoint.stored_resources import StoredResources
 from ..drivers.job import Job
 from ..drivers.options import (
     AlignOptions,
@@ -24,7 +25,7 @@ from ..drivers.options import (
 )
 from ..drivers.problem import FreeEnds, Mode
 from ..drivers.progress import Progress
-from ..drivers.run import run
+from ..drivers.run import Saved, run
 from ..engines.choose_device import Kind, attempts, by_time
 from ..engines.registry import engine_for
 from ..errors import InputError, InternalError
@@ -212,17 +213,19 @@ def _attempts(job: Job, resources: AlignResources) -> Iterable[AbstractContextMa
     return attempts(resources.device, _kind(job), usual)
 
 
-def _saving(
-    job: Job, resources: AlignResources, left_align: bool
-) -> AbstractContextManager[SavedStrands | None]:
+@contextmanager
+def _saving(job: Job, resources: AlignResources, left_align: bool) -> Iterator[Saved | None]:
     """Where a job is saved, if it is."""
     if resources.checkpoint is None:
-        return nullcontext()
+        yield None
+        return
     if job.scoring.by_position:
         raise InputError("checkpoint cannot go with a position matrix, which it does not save")
     if job.second_best:
         raise InputError("second_best cannot go with checkpoint, which does not save what it needs")
-    return SavedStrands.begin(job, resources, left_align)
+    stored = StoredResources.of(resources, job.mode, left_align)
+    with Store.begin(resources.checkpoint, job, stored) as store:
+        yield saved_strands(store, resources)
 
 
 def _on_the_left(found: Alignment, left_align: bool) -> Alignment:
@@ -262,7 +265,7 @@ def resume_with(given: ResumeResources) -> Alignment:
     """`resume`, with resources that are checked."""
     with Store.open(given.checkpoint) as store:
         resources, job = store.resources.resumed(given), store.job
-        saved = SavedStrands.of(store, resources)
+        saved = saved_strands(store, resources)
         engines = cache(lambda: make_engine(resources, _device(job, resources)))
         with told(resources.progress) as progress, expecting(programs(job.output)):
             found = run(job, engines, resources, progress, saved)

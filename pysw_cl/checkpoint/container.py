@@ -20,7 +20,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,11 +39,15 @@ class DamagedFile(CheckpointError):
     """A sealed file that is truncated, changed or cannot be read."""
 
 
-def sync_folder(folder: Path) -> None:
-    """Write renames in ``folder`` to the disk, where the system can."""
-    if os.name == "nt":
+def finish_file(file: IO[Any], part: Path, path: Path) -> None:
+    """Write what is left of a file to the disk, and give it its name."""
+    file.flush()
+    os.fsync(file.fileno())
+    file.close()
+    part.replace(path)
+    if os.name == "nt":  # it cannot write renames to the disk
         return
-    handle = os.open(folder, os.O_RDONLY)
+    handle = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
@@ -111,11 +115,7 @@ class SealedWriter:
         tail = _TAIL.pack(self._offset, len(index), zlib.crc32(index), _MARK)
         with to_write(self.path):
             self._file.write(index + tail)
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
-            self._part.replace(self.path)
-            sync_folder(self.path.parent)
+            finish_file(self._file, self._part, self.path)
         return self._offset + len(index) + len(tail)
 
     def abandon(self) -> None:

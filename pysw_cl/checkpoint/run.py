@@ -3,134 +3,122 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..drivers.job import Found, Job, path_of
+from ..drivers.align_pair import StrandStore, Swept
+from ..drivers.band_doubling import Banded
+from ..drivers.job import Found, Job
 from ..drivers.options import AlignResources
+from ..drivers.path import Path
 from ..drivers.progress import PairProgress
+from ..drivers.run import Saved
 from ..engines.registry import plan_of_facts
 from ..errors import CheckpointError, Stopped
+from ..planning.plan import Plan
 from ..results.cigar import Runs
 from ..results.cigar_builder import FoundPath
 from ..results.stats import Stats
 from ..tiles.contract import Engine
 from ..tiles.tile import Hit
 from ..tiles.tile_map import TileMap
-from .band import search_band
+from .band import DiskFull, SavingEngine
+from .edges import writing
 from .store import Store
-from .stored_resources import StoredResources
-from .sweep import SavedRun
+from .sweep import SavedSweep
+from .traceback import Clock, SavedTraceback
 
 
-@dataclass(frozen=True)
-class SavedStrands:
-    """The strands of a job with a checkpoint: see `pysw_cl.drivers.run.Saved`.
+def saved_strands(store: Store, resources: AlignResources) -> Saved:
+    """The strands of a job with a checkpoint, for a run that begins now.
 
     With both strands, each has its own part of the checkpoint.  The second is searched only for a
     better score than the first has, so its files name that score (`Job.beat`).  When a strand is
     finished, its files but the result are removed.
     """
+    after = resources.stop_after
+    stop_at = None if after is None else time.monotonic() + after
 
-    store: Store
-    #: How it is computed.
-    resources: AlignResources
-    #: When it has to end, by `time.monotonic`.
-    stop_at: float | None
+    def strand(job: Job) -> SavedStrand:
+        part = store.part(job) if store.job.both else store
+        return SavedStrand(part, Clock(part, stop_at), resources.disk_size)
 
-    @classmethod
-    def of(cls, store: Store, resources: AlignResources) -> SavedStrands:
-        """For a run that begins now."""
-        after = resources.stop_after
-        return cls(store, resources, None if after is None else time.monotonic() + after)
-
-    @classmethod
-    @contextmanager
-    def begin(cls, job: Job, resources: AlignResources, left_align: bool) -> Iterator[SavedStrands]:
-        """Those of a job in its folder, which is made or taken up; see `Store.begin`."""
-        stored = StoredResources.of(resources, job.mode, left_align)
-        assert resources.checkpoint is not None
-        with Store.begin(resources.checkpoint, job, stored) as store:
-            yield cls.of(store, resources)
-
-    @property
-    def minus_first(self) -> bool:
-        """See `Saved`."""
-        return self.store.minus_first
-
-    def strand(self, job: Job) -> SavedStrand:
-        """See `Saved`."""
-        both = self.store.job.both
-        part = self.store.part(job) if both else self.store
-        return SavedStrand(part, job, self.resources, self.stop_at, both)
+    return Saved(store.minus_first, strand)
 
 
 @dataclass(frozen=True)
-class SavedStrand:
-    """See `pysw_cl.drivers.run.SavedPart`."""
+class SavedStrand(StrandStore):
+    """A strand that is saved in a folder."""
+
+    saves: ClassVar[bool] = True
 
     store: Store
-    job: Job
-    resources: AlignResources
-    stop_at: float | None
-    #: Is it one of two strands?
-    one_of_two: bool
+    clock: Clock
+    #: Bytes that the folder may take.
+    disk_size: int | None
 
     def known(self) -> Found | None:
-        """See `SavedPart`."""
         found = saved_result(self.store)
         if found is not None:
             self._tidy()
         return found
 
     def _tidy(self) -> None:
-        if self.one_of_two:
+        if self.store.whole is not None:  # one of two
             with suppress(CheckpointError):  # a finished one can be read where nothing is written
                 self.store.drop("rows", "walk", "band")
 
     def begin_anew(self, progress: PairProgress) -> None:
-        """See `SavedPart`."""
         progress.run.check = self._stop_if_late
 
     def save(self, found: Found) -> None:
-        """See `SavedPart`."""
+        found.stats.seconds = self.clock.seconds()
         save_result(self.store, found)
         self._tidy()
 
-    def search(self, engine: Engine, progress: PairProgress) -> Found:
-        """See `SavedPart`."""
-        progress.run.check = lambda: None  # what is done is counted, to say it
-        plan, part, job = engine.plan, self.store, self.job
-        cost = self.resources.band_cost(job.mode)
-        limit, stop_at, band = self.resources.disk_size, self.stop_at, None
-        if cost is not None:
-            band = search_band(
-                engine, part, plan, cost, progress=progress, disk_size=limit, stop_at=stop_at
-            )
-        if band is not None:
-            end, moves, stats, tiles = band
-        else:
-            run = SavedRun(
-                engine,
-                part,
-                plan,
-                prune=self.resources.prune,
-                progress=progress,
-                disk_size=limit,
-                stop_at=stop_at,
-            )
-            end = run.end()
-            moves, stats, tiles = run.path(end), run.stats(), run.tiles()
-        path = None if moves is None else path_of(job, end, moves, plan)
-        return Found(end, path, plan, stats, tiles)
+    def banded(
+        self,
+        engine: Engine,
+        progress: PairProgress,
+        assumed: int | None,
+        find: Callable[[Engine], Banded],
+    ) -> Banded:
+        store, run = self.store, progress.run
+        if store.has("whole") or store.has("rows-*"):
+            return Banded()
+        run.muted = True  # while saved tiles are read
+        run.check = lambda: None  # what is done is counted, to say it
+        try:
+            with writing() as writer:
+                saving = SavingEngine(engine, self.clock, writer, self.disk_size, assumed, run)
+                found = find(saving)
+                saving.seal()
+        except DiskFull:
+            found = Banded()
+        run.muted = False
+        if found.end is not None:
+            return found
+        store.save_arrays("whole", {}, {})  # so a later run does not try it
+        store.drop("band")
+        return Banded()
+
+    def sweep(
+        self, engine: Engine, progress: PairProgress, prune: bool, stats: Stats
+    ) -> Swept | None:
+        return SavedSweep(engine, self.clock, self.disk_size, progress, prune, stats).swept()
+
+    def traceback(self, end: Hit, plan: Plan) -> tuple[Path | None, Callable[[Path], None]]:
+        saved = SavedTraceback(self.clock, end, plan.tuning.saving.least_seconds)
+        return saved.begun, saved.after
 
     def _stop_if_late(self) -> None:
         """End a computation that is not saved, which can stop at any time."""
-        if self.stop_at is not None and time.monotonic() >= self.stop_at:
+        if self.clock.late():
             how = self.store.how
             raise Stopped(f"stopped as asked, while a path was computed again; {how}")
 

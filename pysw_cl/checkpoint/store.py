@@ -27,7 +27,7 @@ import os
 import re
 import shutil
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -49,8 +49,8 @@ from .container import (
     SealedFile,
     SealedWriter,
     cannot_write,
+    finish_file,
     pack_bytes,
-    sync_folder,
     to_write,
     unpack_bytes,
 )
@@ -172,30 +172,27 @@ class Store:
         """Which strand this is, for messages; empty for a whole job."""
         return "" if self.whole is None else f" of the {self.job.frame.strand} strand"
 
-    def slabs(
-        self, every: bool, columns: list[int], trusted: Collection[Path] = ()
-    ) -> list[SavedSlab]:
-        """The slabs with these special ``columns`` (others are of another plan), from top to
+    def slabs(self, every: bool, columns: list[int]) -> list[SavedSlab]:
+        """The sound slabs with these special ``columns`` (others are of another plan), from top to
         bottom, without overlap.
 
-        All of each file is read and checked, unless its path is ``trusted``.  Without ``every``
-        only the last one is; of the others only the facts are checked."""
+        All of each file is read and checked.  Without ``every`` only the last one is; of the others
+        only the facts are checked."""
         slabs: list[SavedSlab] = []
         found = [SavedSlab(file) for file in self.sealed("rows")]
         for slab in sorted(found, key=lambda slab: (slab.end, -slab.start), reverse=True):
             if slab.facts["columns"] != columns or (slabs and slab.end > slabs[-1].start):
                 continue
             with contextlib.suppress(DamagedFile):
-                if (every or not slabs) and slab.file.path not in trusted:
+                if every or not slabs:
                     slab.file.check()
                 slabs.append(slab)
         return slabs[::-1]
 
     def used(self) -> int:
         """Bytes in the whole folder."""
-        return sum(
-            path.stat().st_size for path in (self.whole or self.folder).rglob("*") if path.is_file()
-        )
+        paths = (self.whole or self.folder).rglob("*")
+        return sum(path.stat().st_size for path in paths if path.is_file())
 
     def free(self) -> int:
         """Free bytes of its disk."""
@@ -269,8 +266,8 @@ class Store:
             "made_by": f"pysw_cl {__version__}",
             "job": job.facts,
             "names": {
-                side: [s.name, s.description]
-                for side, s in (("query", job.query), ("target", job.target))
+                "query": [job.query.name, job.query.description],
+                "target": [job.target.name, job.target.description],
             },
             "minus_first": self.minus_first,
             "wishes": asdict(self.resources),
@@ -281,13 +278,9 @@ class Store:
                 return
         content["checksum"] = hashlib.sha256(canonical(content)).hexdigest()
         part = path.with_name("job.json.part")
-        with to_write(path):
-            with part.open("w") as file:
-                json.dump(content, file, indent=1)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(path)
-            sync_folder(self.folder)
+        with to_write(path), part.open("w") as file:
+            json.dump(content, file, indent=1)
+            finish_file(file, part, path)
 
 
 def keep_result(folder: Path) -> None:

@@ -9,28 +9,24 @@ values, and the canonical path does not depend on where they lie.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path as FilePath
-from typing import Any
 
-from ..drivers.path import Path
+from ..drivers.align_pair import Swept
 from ..drivers.progress import PairProgress, Tell
 from ..errors import CheckpointError, InputError
 from ..planning.path_grid import grid_places
-from ..planning.plan import Plan
 from ..results.stats import Stats
 from ..tiles.contract import Engine
-from ..tiles.edges import EdgeFrom, Edges, Source
-from ..tiles.slabs import Slab
+from ..tiles.edges import EdgeFrom, Edges
+from ..tiles.slabs import Slab, Slabs
 from ..tiles.special_lines import RestartGrid
-from ..tiles.sweep import sweep
-from ..tiles.tile import Bound, Costs, Hit, Hits, Limits, Want
+from ..tiles.tile import Area, Bound, Hit, Hits, Limits, Want
 from ..tiles.tile_map import TileMap
 from . import interval
+from .container import SealedFile
 from .edges import EdgeSink, SavedSlab, SlabWriter, Writer, stored_column, writing
-from .store import Store
-from .traceback import Clock, SavedTraceback
+from .traceback import Clock
 
 #: Where the best cell is looked for in a slab that is not the last, for each ``Want.where``.
 ABOVE_LAST_ROW = {
@@ -42,71 +38,47 @@ ABOVE_LAST_ROW = {
 }
 
 
-@dataclass
-class Done(Costs):
-    """What was found so far and what it cost, earlier runs included."""
+class SavedSweep:
+    """The sweep of a job's matrix; earlier runs may have saved slabs of it.
 
-    #: The best cell.
-    best: Hit | None = None
-    #: Computed cells by lane set.
-    cells: dict[str, int] = field(default_factory=dict)
-    #: Kernel launches.
-    launches: int = 0
-    #: Skipped cells.
-    pruned: int = 0
-    #: The time of earlier runs, without this one.
-    seconds: float = 0.0
-
-    @classmethod
-    def of(cls, facts: dict[str, Any]) -> Done:
-        """From the result of :meth:`facts`."""
-        best = facts["best"] and Hit(*facts["best"])
-        return cls(best, facts["cells"], facts["launches"], facts["pruned"], facts["seconds"])
-
-    def facts(self, seconds: float) -> dict[str, Any]:
-        """As JSON; ``seconds``: the time of the job with this run."""
-        best = self.best and [self.best.score, self.best.row, self.best.column]
-        return {**vars(self), "best": best, "seconds": seconds}
-
-
-class SavedRun:
-    """One run of a job; its ``store`` may hold slabs and path of earlier runs.
-
-    ``plan`` decides the tiles.  ``disk_size``: bytes that the folder may take (None: see
-    :mod:`pysw_cl.checkpoint.interval`).  ``stop_at``: the run ends at the first special row after
-    this time, by time.monotonic.  ``maps``: the tile map of each slab, by its first row.
-    ``trusted``: files that this run has checked or written.
+    ``disk_size``: bytes that the folder may take (None: see :mod:`pysw_cl.checkpoint.interval`).
+    The run ends at the first special row after ``clock`` says so.  ``stats`` counts what the sweep
+    cost, earlier runs included.
     """
 
     def __init__(
         self,
         engine: Engine,
-        store: Store,
-        plan: Plan,
-        *,
-        prune: bool,
-        progress: PairProgress,
+        clock: Clock,
         disk_size: int | None,
-        stop_at: float | None,
+        progress: PairProgress,
+        prune: bool,
+        stats: Stats,
     ) -> None:
-        self.clock, self.plan, self.prune = Clock(store, stop_at), plan, prune
-        self._disk_size = disk_size
-        self.engine, self.store, self.problem = engine, store, store.job.problem
-        tuning = plan.tuning
-        self.columns = grid_places(tuning.traceback, self.n, 1)[1:-1] if self.want_path else []
-        self.trusted: set[FilePath] = set()
-        self.slabs = self._saved()
-        self.trusted |= {slab.file.path for slab in self.slabs}
-        self.done = Done()
-        for slab in self.slabs:
-            found = Done.of(slab.facts["done"])
-            hits = [hit for hit in (self.done.best, found.best) if hit is not None]
-            self.done = max(self.done, found, key=lambda done: done.seconds)
-            self.done.best = min(hits, default=None)
-        self.clock.before = self.done.seconds
+        self.engine, self.clock, self.stats = engine, clock, stats
+        self._disk_size, self._progress, self._prune = disk_size, progress, prune
+        self.store, self.job, self.problem = clock.store, clock.store.job, clock.store.job.problem
+        self.m, self.n = self.problem.shape
+        plan, self.want_path = engine.plan, self.job.output == "path"
+        #: The special columns.
+        self.columns: list[int] = []
+        if self.want_path:
+            self.columns = grid_places(plan.tuning.traceback, self.n, 1)[1:-1]
+        #: The sound slabs of earlier runs, and the files that this run has written.
+        self.slabs = self.store.slabs(self.want_path, self.columns)
+        self.written: list[FilePath] = []
+        #: The best cell that is known.
+        self.best: Hit | None = None
+        #: The tile map of each slab, by its first row.
         self.maps: dict[int, TileMap] = {}
         for slab in self.slabs:
             self.maps[slab.start] = TileMap.of_facts(slab.facts["tiles"])
+            done = slab.facts["done"]
+            self.best = better(self.best, done["best"] and Hit(*done["best"]))
+            if done["seconds"] >= clock.before:
+                clock.before = done["seconds"]
+                stats.cells, stats.launches = done["cells"], done["launches"]
+                stats.pruned = done["pruned"]
         self.heights = interval.SlabHeights(
             self.m,
             self.n,
@@ -114,40 +86,39 @@ class SavedRun:
             device_rows=plan.device_rows,
             pipeline_lag=plan.pipeline_lag,
             disk_size=disk_size,
-            used=store.used(),
-            free=store.free(),
-            stop_at=stop_at,
-            tuning=tuning.saving,
+            used=self.store.used(),
+            free=self.store.free(),
+            stop_at=clock.stop_at,
+            tuning=plan.tuning.saving,
         )
-        self.progress = progress
 
-    @property
-    def m(self) -> int:
-        """Rows of the matrix."""
-        return len(self.problem.query)
-
-    @property
-    def n(self) -> int:
-        """Columns of the matrix."""
-        return len(self.problem.target)
-
-    @property
-    def want_path(self) -> bool:
-        """Is the path asked for?"""
-        return self.store.job.output == "path"
-
-    def end(self) -> Hit:
-        """The best end, first in row-major order among equals.  Computes the slabs that are not
-        saved."""
-        gaps = list(self._gaps())
+    def swept(self) -> Swept:
+        """The best end, after the slabs that are not saved were computed."""
+        ends = [0, *(slab.end for slab in self.slabs)]
+        starts = [*(slab.start for slab in self.slabs), self.m]
+        gaps = [gap for gap in zip(ends, starts, strict=True) if gap[0] < gap[1]]
+        if not self.want_path:  # rows above those that are saved are needed no more
+            gaps = [gap for gap in gaps if gap[1] == self.m]
         if gaps and not self.slabs and self.heights.rows_left() < 1:
             raise self._no_space()
         todo = sum(stop - start for start, stop in gaps)
-        tell = self.progress.sweep(begun=1 - todo / self.m)
+        tell = self._progress.sweep(begun=1 - todo / self.m)
         with writing() as writer:
             for start, stop in gaps:
                 todo = self._fill_gap(writer, start, stop, todo, tell)
-        return self.problem.best_end([] if self.done.best is None else [self.done.best])
+        end = self.problem.best_end([] if self.best is None else [self.best])
+        tiles = TileMap.joined((self.m, self.n), self.maps)
+        return Swept(end, tiles, self._grid() if self.want_path and self.job.better(end) else None)
+
+    def _grid(self) -> RestartGrid:
+        """The special rows and columns on disk."""
+        written = [SavedSlab(SealedFile(path)) for path in self.written]
+        slabs = sorted([*self.slabs, *written], key=lambda slab: slab.start)
+        return RestartGrid(
+            self.problem.edges,
+            {slab.end: slab.row() for slab in slabs if slab.end < self.m},
+            {column: stored_column(slabs, column) for column in self.columns},
+        )
 
     def _no_space(self) -> InputError | CheckpointError:
         """The error where not one special row fits on the disk."""
@@ -157,165 +128,101 @@ class SavedRun:
             return InputError(
                 f"disk_size is {size:,} bytes, which {little}; give at least {least:,}"
             )
-        most = self.plan.tuning.saving.most_bytes
+        most = self.engine.plan.tuning.saving.most_bytes
         return CheckpointError(
             f"{self.store.folder} may take {size:,} bytes, half of what is free on its disk and "
             f"{most:,} at most, which {little}; free space, take a folder on another disk, or give "
             f"a disk_size of at least {least + 100:,}"  # job.json says it, too
         )
 
-    def path(self, end: Hit) -> Path | None:
-        """The canonical path to ``end``, from the special rows and columns on disk; None where no
-        path is asked for, or the other strand is better."""
-        if not (self.want_path and self.store.job.better(end)):
-            self.progress.finished()
-            return None
-        slabs = self._saved()
-        if [slab.start for slab in slabs] + [self.m] != [0, *(slab.end for slab in slabs)]:
-            raise CheckpointError(f"{self.store.folder} has lost rows; {self.store.how}")
-        grid = RestartGrid(
-            self.problem.edges,
-            {slab.end: slab.row() for slab in slabs if slab.end < self.m},
-            {column: stored_column(slabs, column) for column in self.columns},
-        )
-        trace = SavedTraceback(self.clock, end, self.progress)
-        path = trace.path(self.engine, self.problem, grid)
-        self.progress.finished()
-        self.done.add_cost(path)
-        return path
-
-    def stats(self) -> Stats:
-        """What the job cost, with what earlier runs saved."""
-        done, peak = self.done, self.engine.peak_bytes
-        return Stats(done.cells, done.launches, self.clock.seconds(), peak, done.pruned)
-
-    def tiles(self) -> TileMap:
-        """The tile map of the sweep, earlier runs included."""
-        return TileMap.joined((self.m, self.n), self.maps)
-
-    def _saved(self) -> list[SavedSlab]:
-        return self.store.slabs(self.want_path, self.columns, self.trusted)
-
-    def _gaps(self) -> Iterator[tuple[int, int]]:
-        """The rows [start, stop) to compute: all that are not saved; without a path only those
-        below the last slab."""
-        at = 0
-        for slab in self.slabs:
-            if slab.start > at and self.want_path:
-                yield at, slab.start
-            at = slab.end
-        if at < self.m:
-            yield at, self.m
-
     def _fill_gap(self, writer: Writer, start: int, stop: int, todo: int, tell: Tell) -> int:
         """Compute and save rows [start, stop); ``todo`` rows are left in all.  Gives how many are
         left then."""
-        problem, before = self.problem, (self.m - todo) * self.n
+        borders, before = self.problem.edges, (self.m - todo) * self.n
         slabs = _SavedSlabs(self, writer, start, stop, todo)
-        want, limits = self._known(start, stop)
-        left = EdgeFrom(problem.edges.left, start)
-        sweep(
+        corner, above = borders.corner, borders.top
+        if start:
+            corner = borders.left.h_at(start - 1)
+            above = next(slab.row() for slab in self.slabs if slab.end == start)
+        self.problem.inside(Area(start, stop, 0, self.n)).sweep(
             self.engine,
-            problem.query.slice(start, stop),
-            problem.target,
-            problem.scoring,
-            problem.floor,
-            Edges(self._corner(start), self._above(start), left),
-            want,
-            limits,
+            Edges(corner, above, EdgeFrom(borders.left, start)),
+            *self._aim(start, stop),
             slabs=slabs,
             progress=lambda cells, _: tell(before + cells, self.m * self.n),
         )
         return slabs.todo
 
-    def shape(self, rows: int) -> tuple[int, int]:
-        """Rows and columns of the tiles of so many rows."""
-        return self.plan.tile_shape(rows, self.n)
-
-    def _known(self, start: int, stop: int) -> tuple[Want, Limits]:
+    def _aim(self, start: int, stop: int) -> tuple[Want, Limits]:
         """Where a gap is searched for the best cell, and the bound for pruning, by the best cell
         known now."""
-        known, least, m = Hit(0, self.m, self.n), None, self.m
-        local, where = self.problem.mode == "local", self.problem.want.where
-        if self.done.best is not None:
-            known, least = self.done.best, self.done.best.score
-        elif local and (beat := self.store.job.beat or 0) > 0:  # as in `aim`
-            known, least = Hit(beat, 0, 0), beat + 1
-        bound = None
-        if self.prune and local:
-            highest = self.problem.scoring.highest
-            bound = Bound(known.score, known.row - start, known.column, highest, m - stop)
-        where = where if stop == m else ABOVE_LAST_ROW[where]
-        return Want(where, threshold=least), Limits(bound=bound)
-
-    def _corner(self, row: int) -> int:
-        return self.problem.edges.left.h_at(row - 1) if row else self.problem.edges.corner
-
-    def _above(self, row: int) -> Source:
-        """The special row above a gap, from disk."""
-        if row == 0:
-            return self.problem.edges.top
-        return next(slab.row() for slab in self.slabs if slab.end == row)
+        (want, limits), best = self.problem.aim(self._prune, self.job.beat), self.best
+        if best is not None:
+            want = replace(want, threshold=best.score)
+        if stop < self.m:
+            want = replace(want, where=ABOVE_LAST_ROW[want.where])
+        if (bound := limits.bound) is not None:
+            best = best or Hit(bound.score, bound.row, bound.column)
+            place = best.score, best.row - start, best.column
+            limits = Limits(Bound(*place, bound.match, rows_left=self.m - stop))
+        return want, limits
 
 
-@dataclass
-class _SavedSlabs:
-    """The slabs of a gap: rows [start, stop) of the matrix.  Each is saved when it is computed."""
+class _SavedSlabs(Slabs):
+    """The slabs of a gap: rows [start, stop) of the matrix.  Each is saved when it is computed.
+    ``todo``: rows left to compute, in this gap and others."""
 
-    run: SavedRun
-    writer: Writer
-    start: int
-    stop: int
-    #: Rows left to compute, in this gap and others.
-    todo: int
-
-    def __post_init__(self) -> None:
-        #: The best cell before this gap.
-        self._best = self.run.done.best
+    def __init__(self, run: SavedSweep, writer: Writer, start: int, stop: int, todo: int) -> None:
+        self._run, self._writer, self._start, self._stop = run, writer, start, stop
+        self.todo = todo
         #: The files of the slabs that are begun, by their first rows.
         self._files: dict[int, SlabWriter] = {}
         #: Rows whose slab is not begun.
-        self._left = self.todo
-
-    def shape(self, rows: int) -> tuple[int, int]:
-        """See :class:`pysw_cl.tiles.slabs.Slabs`."""
-        return self.run.shape(rows)
+        self._left = todo
 
     def pipelined(self, rows: tuple[int, int] | None) -> None:
-        """See :class:`pysw_cl.tiles.slabs.Slabs`."""
-        self.run.heights.pipelined(rows)
+        self._run.heights.pipelined(rows)
+
+    def shape(self, rows: int) -> tuple[int, int]:
+        return self._run.engine.plan.tile_shape(rows, self._run.n)
 
     def begin(self, row: int) -> Slab:
-        """See :class:`pysw_cl.tiles.slabs.Slabs`."""
-        run, start = self.run, self.start + row
-        end = start + run.heights.height(self._left, self.stop - start)
+        run, start = self._run, self._start + row
+        end = start + run.heights.height(self._left, self._stop - start)
         self._left -= end - start
-        file = self._files[row] = run.store.slab(self.writer, start, end)
+        file = self._files[row] = run.store.slab(self._writer, start, end)
         run.heights.saving(file)
         columns = {column: EdgeSink(file, f"column {column}", row) for column in run.columns}
         bottom = None if end == run.m else EdgeSink(file, "row")
-        return Slab(row, end - self.start, columns, bottom)
+        return Slab(row, end - self._start, columns, bottom)
 
     def computed(self, slab: Slab, hits: Hits) -> None:
         """Save a slab; raises `Stopped` if the run has to end now."""
-        run, found, start = self.run, slab.found, self.start + slab.start
-        best = [Hit(hit.score, self.start + hit.row, hit.column) for hit in hits]
-        run.done.best = min([*best, *([self._best] if self._best else [])], default=None)
-        run.done.add_cost(found)
-        run.done.pruned += found.pruned_cells
-        run.maps[start] = TileMap.of(
-            (slab.rows, run.n),
-            {area.down(-slab.start): top for area, top in found.tops.items()},
-            [area.down(-slab.start) for area in found.pruned],
-            {area.down(-slab.start): count for area, count in found.thinned.items()},
-        )
+        run, found, start = self._run, slab.found, self._start + slab.start
+        for hit in hits:
+            run.best = better(run.best, Hit(hit.score, self._start + hit.row, hit.column))
+        stats, best = run.stats, run.best
+        stats.add_cost(found)
+        stats.pruned += found.pruned_cells
+        tiles = run.maps[start] = found.tile_map((slab.rows, run.n), slab.start)
+        done = {
+            "best": best and [best.score, best.row, best.column],
+            "cells": dict(stats.cells),  # it is written later
+            "launches": stats.launches,
+            "pruned": stats.pruned,
+            "seconds": run.clock.seconds(),
+        }
         file = self._files.pop(slab.start)
-        facts = {"columns": run.columns, "done": run.done.facts(run.clock.seconds())}
-        file.seal({**facts, "tiles": run.maps[start].facts()})
-        run.trusted.add(file.path)
+        file.seal({"columns": run.columns, "done": done, "tiles": tiles.facts()})
+        run.written.append(file.path)
         self.todo -= slab.rows
-        run.heights.computed(slab.rows, self.writer.seconds)
+        run.heights.computed(slab.rows, self._writer.seconds)
         if self.todo and run.clock.late():
-            self.writer.flush()
+            self._writer.flush()
             share = f"{100 - 100 * self.todo / run.m:.1f}% of the cells"
             raise run.clock.stopped(f"{share}{run.store.what} are")
+
+
+def better(one: Hit | None, other: Hit | None) -> Hit | None:
+    """The better one of two cells that may be known."""
+    return min((hit for hit in (one, other) if hit is not None), default=None)

@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..drivers.path import Path
-from ..drivers.problem import Problem
-from ..drivers.progress import PairProgress
-from ..drivers.traceback import trace_back
 from ..errors import Stopped
-from ..tiles.contract import Engine
-from ..tiles.special_lines import RestartPoints
 from ..tiles.tile import Hit
 from .store import Store
+
+#: What is saved of a path beside its moves.
+PLACE = ("row", "column", "state", "ended", "cells", "launches")
 
 
 class Clock:
@@ -42,53 +40,40 @@ class Clock:
 
 
 class SavedTraceback:
-    """The traceback from ``end``, saved in parts; it begins with the parts of earlier runs."""
+    """The traceback from ``end``, saved in parts that are at least ``least_seconds`` apart.
 
-    def __init__(self, clock: Clock, end: Hit, progress: PairProgress) -> None:
-        self.clock, self.store, self.end, self._progress = clock, clock.store, end, progress
-        self._saved_at, self._least_seconds = time.monotonic(), 0.0
+    ``begun``: the path of earlier runs, if they came that far.
+    """
+
+    def __init__(self, clock: Clock, end: Hit, least_seconds: float) -> None:
+        self._clock, self._end, self._least_seconds = clock, end, least_seconds
+        self._saved_at = time.monotonic()
         self.begun: Path | None = None
-        self.files = 0
+        self._files = 0
         cells: list[Any] = []
-        while (saved := self.store.arrays(self._name())) is not None:
+        while (saved := clock.store.arrays(self._name())) is not None:
             arrays, facts = saved
             if facts["end"] != [end.score, end.row, end.column]:
                 break
             cells += [arrays["moves"]] if "moves" in arrays else []
-            self.begun = Path(facts["row"], facts["column"], list(cells))
-            self.begun.state, self.begun.ended = facts["state"], facts["ended"]
-            self.begun.cells, self.begun.launches = facts["cells"], facts["launches"]
+            self.begun = Path(moves=list(cells), **{name: facts[name] for name in PLACE})
             clock.before = max(clock.before, facts["seconds"])
-            self.files += 1
-        self.moves = len(cells)
+            self._files += 1
+        self._moves = len(cells)
 
-    def path(self, engine: Engine, problem: Problem, grid: RestartPoints) -> Path:
-        """The canonical path: continues the traceback to the start of the alignment."""
-        self._least_seconds = engine.plan.tuning.saving.least_seconds
-        return trace_back(
-            engine,
-            problem,
-            grid,
-            self.end,
-            self._progress.trace(self.end, self.begun),
-            self.begun,
-            self._after,
-        )
-
-    def _after(self, path: Path) -> None:
+    def after(self, path: Path) -> None:
         """Save the new moves, if the last ones were saved some time ago or the run has to stop."""
-        clock, stop = self.clock, self.clock.late()
+        clock, stop = self._clock, self._clock.late()
         if not stop and time.monotonic() - self._saved_at < self._least_seconds:
             return
         self._saved_at = time.monotonic()
-        moves = np.concatenate(path.moves[self.moves :])
-        facts = {name: getattr(path, name) for name in ("row", "column", "state", "ended")}
-        end = [self.end.score, self.end.row, self.end.column]
-        cost = {"cells": path.cells, "launches": path.launches, "seconds": clock.seconds()}
-        self.store.save_arrays(self._name(), {"moves": moves}, {"end": end, **facts, **cost})
-        self.moves, self.files = len(path.moves), self.files + 1
+        moves, end = np.concatenate(path.moves[self._moves :]), self._end
+        facts = {name: getattr(path, name) for name in PLACE}
+        facts |= {"end": [end.score, end.row, end.column], "seconds": clock.seconds()}
+        clock.store.save_arrays(self._name(), {"moves": moves}, facts)
+        self._moves, self._files = len(path.moves), self._files + 1
         if stop:
-            raise clock.stopped(f"all cells{self.store.what} and a part of the path are")
+            raise clock.stopped(f"all cells{clock.store.what} and a part of the path are")
 
     def _name(self) -> str:
-        return f"walk-{self.files:06}"
+        return f"walk-{self._files:06}"

@@ -10,14 +10,15 @@ anyway.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from math import nan
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..planning.execution import HeldWhole
 from ..planning.path_grid import special_lines
+from ..planning.plan import Plan
 from ..results.cigar_builder import PathReader
 from ..results.stats import Stats
 from ..tiles.contract import EdgeCompression, Engine
@@ -27,10 +28,10 @@ from ..tiles.special_lines import RestartPoints, SweptGrid
 from ..tiles.tile import Area, Hit
 from ..tiles.tile_map import TileMap
 from ..tiles.tile_split import by_parts
-from .band_doubling import assumed_score, find_end_banded
+from .band_doubling import Banded, assumed_score, find_end_banded
 from .job import Found, Job, path_of
 from .options import AlignResources
-from .path import held_matrix, held_path
+from .path import Path, held_matrix, held_path
 from .problem import Problem
 from .progress import PairProgress
 from .traceback import trace_back
@@ -40,39 +41,89 @@ from .traceback import trace_back
 SMALLER, PIECES = 4, 6
 
 
-def search(
-    engine: Engine, job: Job, resources: AlignResources, progress: PairProgress, bands: bool = True
-) -> Found:
-    """The best end of a job of one strand, and the path to it.
-
-    There is a path if the job's output is one and the score is above `Job.beat`.  Without one, the
-    sweep keeps no special rows.  ``bands``: may diagonal bands be tried?  With `Job.second_best`
-    all cells are computed, and of a path that was found the second best end is looked for.
-    """
-    max_cost = resources.band_cost(job.mode) if bands else None
-    prune = resources.prune and not job.second_best
-    this = _Search(engine, job, job.problem, prune, progress)
-    if job.second_best:
-        max_cost = None
-    elif max_cost in ("auto", None):  # a number asks for bands
-        held = this.held()
-        if held is not None:
-            return held
-    swept, least = (None, None) if max_cost is None else this.sweep_bands(max_cost)
-    return this.found(swept or this.sweep_matrix(least))
-
-
-class _Swept(NamedTuple):
+class Swept(NamedTuple):
     """The result of the forward sweep."""
 
     end: Hit
-    result: SweepResult
+    #: The scores and the pruned parts of the matrix.
+    tiles: TileMap
     #: Where the traceback can restart; None: no path is wanted.
     restarts: RestartPoints | None
+    #: The sweep itself; None: parts of it are of earlier runs.
+    result: SweepResult | None = None
     #: What compresses the grid before the traceback; None: nothing does.
     compression: EdgeCompression | None = None
     #: The last row and column of a global comparison whose second best end is wanted.
     ends: list[EdgeArray] | None = None
+
+
+class StrandStore:
+    """Where the work on one strand is saved, for a later run to go on with: nowhere.  That of a
+    checkpoint is in :mod:`pysw_cl.checkpoint.run`."""
+
+    #: Is it saved?
+    saves: ClassVar[bool] = False
+
+    def known(self) -> Found | None:
+        """The result, if it is finished."""
+        return None
+
+    def begin_anew(self, progress: PairProgress) -> None:
+        """It is computed from the beginning, whatever is saved, because a result failed its
+        check."""
+
+    def save(self, found: Found) -> None:
+        """Save the result."""
+
+    def banded(
+        self,
+        engine: Engine,
+        progress: PairProgress,
+        assumed: int | None,
+        find: Callable[[Engine], Banded],
+    ) -> Banded:
+        """What a search in diagonal bands (``find``) finds, whose tiles this engine computes.
+        ``assumed``: the score with which it begins."""
+        return find(engine)
+
+    def sweep(
+        self, engine: Engine, progress: PairProgress, prune: bool, stats: Stats
+    ) -> Swept | None:
+        """A sweep of the whole matrix, whose cost ``stats`` counts; None: that is no matter of the
+        store."""
+        return None
+
+    def traceback(self, end: Hit, plan: Plan) -> tuple[Path | None, Callable[[Path], None]]:
+        """The path to ``end`` that earlier runs traced, and what saves this one's, as
+        `trace_back` takes them."""
+        return None, lambda path: None
+
+
+def search(
+    engine: Engine,
+    job: Job,
+    resources: AlignResources,
+    progress: PairProgress,
+    store: StrandStore,
+) -> Found:
+    """The best end of a job of one strand, and the path to it.
+
+    There is a path if the job's output is one and the score is above `Job.beat`.  Without one, the
+    sweep keeps no special rows.  With `Job.second_best` all cells are computed, and of a path that
+    was found the second best end is looked for.
+    """
+    max_cost = resources.band_cost(job.mode)
+    prune = resources.prune and not job.second_best
+    this = _Search(engine, job, job.problem, prune, progress, store)
+    if job.second_best:
+        max_cost = None
+    elif not store.saves and max_cost in ("auto", None):  # a number asks for bands
+        held = this.held()
+        if held is not None:
+            return held
+    swept, least = (None, None) if max_cost is None else this.sweep_bands(max_cost)
+    swept = swept or store.sweep(engine, progress, prune, this.stats) or this.sweep_matrix(least)
+    return this.found(swept)
 
 
 @dataclass
@@ -84,6 +135,7 @@ class _Search:
     problem: Problem
     prune: bool
     progress: PairProgress
+    store: StrandStore
     stats: Stats = field(default_factory=Stats)
 
     def held(self) -> Found | None:
@@ -100,29 +152,42 @@ class _Search:
         end, path = found.end, None
         if self.job.better(end):
             path = held_path(found, problem)
-        tiles = TileMap.of_one(problem.shape, end.score if problem.mode == "local" else nan)
+        whole = Area(0, problem.shape[0], 0, problem.shape[1])
+        tops = {whole: end.score} if problem.mode == "local" else {}
+        tiles = TileMap.of(problem.shape, tops, {})
         traced = None if path is None else path_of(self.job, end, path, plan)
-        whole = HeldWhole(plan, *problem.shape)
-        return Found(end, traced, plan, self.stats, tiles, execution=whole)
+        execution = HeldWhole(plan, *problem.shape)
+        return Found(end, traced, plan, self.stats, tiles, execution=execution)
 
-    def sweep_bands(self, max_cost: Any) -> tuple[_Swept | None, int | None]:
+    def sweep_bands(self, max_cost: Any) -> tuple[Swept | None, int | None]:
         """Sweep diagonal bands.  Returns the sweep that proves the best score (None: no band does)
         and the best score that was found (None: none)."""
-        found = find_end_banded(
-            self.engine,
-            self.problem,
-            assumed=assumed_score(self.problem, max_cost),
-            save=self.job.output == "path",
-            prunes=self.prune,
-            progress=self.progress,
-        )
+        assumed = assumed_score(self.problem, max_cost)
+
+        def find(engine: Engine) -> Banded:
+            return find_end_banded(
+                engine,
+                self.problem,
+                assumed=assumed,
+                save=self.job.output == "path",
+                prunes=self.prune and not self.store.saves,
+                progress=self.progress,
+            )
+
+        found = self.store.banded(self.engine, self.progress, assumed, find)
         for result in found.sweeps:
             self.stats.add_cost(result)
         if found.end is None:
             return None, found.least
-        return _Swept(found.end, found.sweeps[-1], found.grid), found.least
+        return self._swept(found.end, found.sweeps[-1], found.grid), found.least
 
-    def sweep_matrix(self, least: int | None) -> _Swept:
+    def _swept(self, end: Hit, result: SweepResult, *more: Any) -> Swept:
+        """What a sweep found."""
+        self.stats.pruned = result.pruned_cells
+        restarts, *others = more
+        return Swept(end, result.tile_map(self.problem.shape), restarts, result, *others)
+
+    def sweep_matrix(self, least: int | None) -> Swept:
         """Sweep the whole matrix; ``least``: see `Problem.aim`."""
         problem, second = self.problem, self.job.second_best
         shape, edges = self.engine.plan.tile_shape(*problem.shape), problem.edges
@@ -139,7 +204,7 @@ class _Search:
         tell = self.progress.sweep()
         result = problem.sweep(self.engine, edges, want, limits, shape=shape, progress=tell)
         self.stats.add_cost(result)
-        return _Swept(problem.best_end(result.hits), result, grid, compression, ends)
+        return self._swept(problem.best_end(result.hits), result, grid, compression, ends)
 
     def _grid(self, shape: tuple[int, int]) -> tuple[SweptGrid, EdgeCompression | None]:
         """The grid of special rows and columns for tiles of this shape, and what compresses it.  It
@@ -159,33 +224,34 @@ class _Search:
         *lines, compresses = special_lines(tuning, m, n, strip_rows, cell_bytes, fits)
         return SweptGrid.over(self.problem.edges, *lines), compression if compresses else None
 
-    def found(self, swept: _Swept) -> Found:
+    def found(self, swept: Swept) -> Found:
         """What a sweep found, with the path to it, and the second best end where wanted."""
-        end, result, plan, stats = swept.end, swept.result, self.engine.plan, self.stats
-        stats.pruned += result.pruned_cells
-        tiles = TileMap.of(self.problem.shape, result.tops, result.pruned, result.thinned)
-        found = Found(end, None, plan, stats, tiles, None, result.execution)
-        restarts = swept.restarts
+        end, result, restarts, plan = swept.end, swept.result, swept.restarts, self.engine.plan
+        execution = None if result is None else result.execution
+        found = Found(end, None, plan, self.stats, swept.tiles, None, execution)
         if restarts is None or not self.job.better(end):
             self.progress.finished()
             return found
         if swept.compression is not None and isinstance(restarts, SweptGrid):
             restarts = restarts.compressed(swept.compression)
         reader = PathReader(self.job.frame, self.job.scoring, plan.tuning.traceback)
+        begun, after = self.store.traceback(end, plan)
         path = trace_back(
             self.engine,
             self.problem,
             restarts,
             end,
-            self.progress.trace(end),
+            self.progress.trace(end, begun),
+            begun,
+            after,
             meanwhile=lambda path, busy: reader.read_meanwhile(end, path, busy),
         )
         self.progress.finished()
-        stats.add_cost(path)
+        self.stats.add_cost(path)
         second, inside = None, Area(path.row, end.row, path.column, end.column)
         if swept.ends is not None:
             second = _second_on_borders(self.problem, swept.ends, inside, end)
-        elif self.job.second_best:
+        elif self.job.second_best and result is not None:
             second = self._second_in_tiles(restarts, result.bests, inside)
         return found._replace(path=reader.found(end, path), second_best=second)
 

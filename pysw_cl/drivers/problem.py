@@ -14,7 +14,7 @@ from ..scoring.scoring import Scoring
 from ..sequences.view import Pairs, View
 from ..tiles.contract import Engine
 from ..tiles.edges import Border, Edges
-from ..tiles.slabs import SweepResult
+from ..tiles.slabs import Slabs, SweepResult
 from ..tiles.sweep import Progress, sweep
 from ..tiles.tile import Area, Bound, Hit, Limits, TileJob, Want
 
@@ -132,10 +132,12 @@ class Problem:
         want: Want | None = None,
         limits: Limits | None = None,
         *,
-        shape: tuple[int, int],
+        shape: tuple[int, int] | None = None,
+        slabs: Slabs | None = None,
         progress: Progress | None = None,
     ) -> SweepResult:
-        """Sweep the matrix in tiles of a ``shape`` (:func:`pysw_cl.tiles.sweep.sweep`)."""
+        """Sweep the matrix in tiles of a ``shape``, or in ``slabs``
+        (:func:`pysw_cl.tiles.sweep.sweep`)."""
         return sweep(
             engine,
             self.query,
@@ -146,6 +148,7 @@ class Problem:
             want,
             limits,
             shape=shape,
+            slabs=slabs,
             progress=progress,
             forbidden=self.forbidden,
         )

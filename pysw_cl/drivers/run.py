@@ -17,14 +17,14 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial, reduce
 from math import prod
-from typing import Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 from ..errors import InternalError, PyswError, RecomputedWarning
 from ..results.alignment import Alignment
 from ..results.stats import Stats
 from ..sequences.kmers import likely_minus
 from ..tiles.contract import Engine
-from .align_pair import search
+from .align_pair import StrandStore, search
 from .job import Found, Job, alignment_of, path_of
 from .options import AlignResources, TopOptions
 from .progress import PairProgress, RunProgress, TopProgress
@@ -33,32 +33,13 @@ from .waterman_eggert import FoundAlignment, find_top
 Result = TypeVar("Result")
 
 
-class Saved(Protocol):
+class Saved(NamedTuple):
     """What earlier runs of a job have saved, and where this one saves."""
 
-    @property
-    def minus_first(self) -> bool:
-        """Is the minus strand searched first?"""
-
-    def strand(self, job: Job) -> SavedPart:
-        """The part that is of a strand."""
-
-
-class SavedPart(Protocol):
-    """What is saved of a strand."""
-
-    def known(self) -> Found | None:
-        """The result, if it is finished."""
-
-    def search(self, engine: Engine, progress: PairProgress) -> Found:
-        """The result, computed from what is saved on."""
-
-    def begin_anew(self, progress: PairProgress) -> None:
-        """It is computed from the beginning, whatever is saved, because a result failed its
-        check."""
-
-    def save(self, found: Found) -> None:
-        """Save the result."""
+    #: Is the minus strand searched first?
+    minus_first: bool
+    #: The part that is of a strand.
+    strand: Callable[[Job], StrandStore]
 
 
 def run(
@@ -89,8 +70,8 @@ def run(
         jobs = job.strands(saved.minus_first)
     for k, one in enumerate(jobs):
         this = one.beating(best and best[1].end)
-        part = None if saved is None else saved.strand(this)
-        found = None if part is None else part.known()
+        part = StrandStore() if saved is None else saved.strand(this)
+        found = part.known()
         if found is None:
             engine, shape = engines(), job.frame.shape
             path = job.output == "path"
@@ -102,8 +83,7 @@ def run(
             if wrong is not None:
                 found.stats.recomputed += 1
                 warned.append(wrong)
-            if part is not None:
-                part.save(found)
+            part.save(found)
         total = found.stats if best is None else total.plus(found.stats)
         if this.better(found.end):
             others += [] if best is None else [best[1].end.score]
@@ -126,21 +106,17 @@ def _found(
     job: Job,
     resources: AlignResources,
     progress: PairProgress,
-    part: SavedPart | None,
+    part: StrandStore,
     anew: bool,
     engine: Engine,
 ) -> tuple[Found, Alignment]:
     """What a strand has, and as a result; raises InternalError if its path does not score what was
     found."""
     before = dict(engine.kernel_seconds) if resources.kernel_times else {}
-    if part is None or anew:
-        if part is not None:
-            part.begin_anew(progress)
-        found = search(engine, job, resources, progress, bands=part is None)
-    else:
-        found = part.search(engine, progress)
-    if part is None:
-        found.stats.device_bytes = engine.peak_bytes
+    if anew:
+        part.begin_anew(progress)
+    found = search(engine, job, resources, progress, StrandStore() if anew else part)
+    found.stats.device_bytes = engine.peak_bytes
     if resources.kernel_times:
         measured = Stats(kernel_seconds=engine.kernel_seconds)
         found.stats.kernel_seconds = measured.kernels_since(Stats(kernel_seconds=before))

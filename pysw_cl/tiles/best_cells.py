@@ -24,25 +24,15 @@ class BestCells:
         self.m, self.n, self.floor, self.want = m, n, floor, want
         # Only one best cell can be bounded by the best score known.
         self.bound = bound if want.count == 1 and want.where != "none" else None
+        #: Are they looked for among all cells of a tile, in the bottom edge of the rectangle, and
+        #: in its right edge?
+        self.in_tiles = want.where == "all"
+        self.in_last_row = want.where in ("last_row", "border")
+        self.in_last_column = want.where in ("last_column", "border", "corner")
         #: What was found so far.
         self.hits = Hits(NO_HITS.some, want.count)
         #: The score of the last of ``want.count``, among the first so many of them.
         self._least, self._chosen = 0, 0
-
-    @property
-    def in_tiles(self) -> bool:
-        """Do the tiles look for the best cell among all of their cells?"""
-        return self.want.where == "all"
-
-    @property
-    def in_last_row(self) -> bool:
-        """Is it looked for in the bottom edge of the rectangle?"""
-        return self.want.where in ("last_row", "border")
-
-    @property
-    def in_last_column(self) -> bool:
-        """Is it looked for in the right edge of the rectangle?"""
-        return self.want.where in ("last_column", "border", "corner")
 
     def threshold(self, area: Area) -> int | None:
         """The score that a cell of a tile must reach to matter: the caller's, or that of the last

@@ -28,8 +28,8 @@ Arrays = dict[str, NDArray[Any]]
 #: The first bytes of every string, and the version of the layout.
 MARK, VERSION = b"PSWTILE\0", 1
 _HEAD = struct.Struct("<8sIIQ")  # mark, version, CRC-32 of the rest, bytes of the facts
-#: Fields of a job that are numbers, truth values or None.
-_PLAIN = ("floor", "corner", "best", "threshold", "count", "bottom", "right", "store_moves")
+#: Fields of a job that are numbers, truth values, tuples of numbers or None.
+_PLAIN = "floor corner best threshold count bottom right store_moves after rows columns".split()
 
 
 def result_facts(result: TileResult) -> tuple[Facts, dict[str, Edge]]:
@@ -37,10 +37,10 @@ def result_facts(result: TileResult) -> tuple[Facts, dict[str, Edge]]:
     special row 5 and special column 7.  Raises InternalError for a result with moves."""
     if result.moves is not None:
         raise InternalError("the moves of a tile stay with the engine that stored them")
-    edges = {"bottom": result.bottom, "right": result.right}
-    edges |= {f"row {row}": _read(cells) for row, cells in result.rows.items()}
-    edges |= {f"column {column}": _read(cells) for column, cells in result.columns.items()}
-    there = {name: edge for name, edge in edges.items() if edge is not None}
+    edges: dict[str, Edge | DeviceEdge | None] = {"bottom": result.bottom, "right": result.right}
+    edges |= {f"row {row}": cells for row, cells in result.rows.items()}
+    edges |= {f"column {column}": cells for column, cells in result.columns.items()}
+    there = {name: edge.read(0, len(edge)) for name, edge in edges.items() if edge is not None}
     facts = {
         "edges": {name: len(edge) for name, edge in there.items()},
         "hits": result.hits.cells.tolist(),
@@ -56,8 +56,7 @@ def result_of(facts: Mapping[str, Any], edges: Mapping[str, Edge]) -> TileResult
     """The result from what :func:`result_facts` gave."""
 
     def inner(kind: str) -> dict[int, Edge | DeviceEdge]:
-        named = (name.split() for name in facts["edges"])
-        return {int(name[1]): edges[" ".join(name)] for name in named if name[0] == kind}
+        return {int(k[len(kind) :]): edges[k] for k in facts["edges"] if k.startswith(kind)}
 
     return TileResult(
         edges.get("bottom"),
@@ -67,50 +66,14 @@ def result_of(facts: Mapping[str, Any], edges: Mapping[str, Edge]) -> TileResult
         dict(facts["cells"]),
         facts["launches"],
         pruned=facts["pruned"],
-        rows=inner("row"),
-        columns=inner("column"),
-    )
-
-
-def job_facts(job: TileJob) -> tuple[Facts, Arrays]:
-    """A job as facts and arrays."""
-    facts: Facts = {name: getattr(job, name) for name in _PLAIN}
-    facts |= {
-        "scoring": job.scoring.facts(),
-        "after": None if job.after is None else list(job.after),
-        "rows": list(job.rows),
-        "columns": list(job.columns),
-    }
-    arrays: Arrays = {"query": job.query, "target": job.target}
-    arrays |= _edge_arrays("left", job.left)
-    if job.top is not None:
-        arrays |= _edge_arrays("top", job.top)
-    if job.forbidden is not None:
-        arrays["forbidden"] = job.forbidden
-    return facts, arrays
-
-
-def job_of(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> TileJob:
-    """The job from what :func:`job_facts` gave."""
-    scored = facts["scoring"]
-    kind = PositionScoring if "ids" in scored else Scoring
-    return TileJob(
-        query=arrays["query"],
-        target=arrays["target"],
-        scoring=kind.of_facts(scored),
-        top=_edge("top", arrays) if "top h" in arrays else None,
-        left=_edge("left", arrays),
-        after=None if facts["after"] is None else tuple(facts["after"]),
-        forbidden=arrays.get("forbidden"),
-        rows=tuple(facts["rows"]),
-        columns=tuple(facts["columns"]),
-        **{name: facts[name] for name in _PLAIN},
+        rows=inner("row "),
+        columns=inner("column "),
     )
 
 
 def pack(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """Facts and arrays as one string of bytes, the same on every machine."""
-    little = {name: _little(array) for name, array in arrays.items()}
+    little = {k: np.ascontiguousarray(a, a.dtype.newbyteorder("<")) for k, a in arrays.items()}
     layout = [[name, a.dtype.str, list(a.shape)] for name, a in little.items()]
     head = json.dumps({"facts": facts, "arrays": layout}, separators=(",", ":")).encode()
     body = b"".join([head, *(array.tobytes() for array in little.values())])
@@ -140,21 +103,34 @@ def unpack(data: bytes) -> tuple[Facts, Arrays]:
 
 def pack_job(job: TileJob) -> bytes:
     """A job as bytes."""
-    return pack(*job_facts(job))
+    facts = {name: getattr(job, name) for name in _PLAIN} | {"scoring": job.scoring.facts()}
+    edges = {"left": job.left} | ({} if job.top is None else {"top": job.top})
+    forbidden = {} if job.forbidden is None else {"forbidden": job.forbidden}
+    letters = {"query": job.query, "target": job.target}
+    return pack(facts, {**letters, **_edge_arrays(edges), **forbidden})
 
 
 def unpack_job(data: bytes) -> TileJob:
     """The job in a string that :func:`pack_job` made."""
-    return job_of(*unpack(data))
+    facts, arrays = unpack(data)
+    scored = facts.pop("scoring")
+    kind = PositionScoring if "ids" in scored else Scoring
+    plain: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in facts.items()}
+    return TileJob(
+        query=arrays["query"],
+        target=arrays["target"],
+        scoring=kind.of_facts(scored),
+        top=_edge("top", arrays) if "top h" in arrays else None,
+        left=_edge("left", arrays),
+        forbidden=arrays.get("forbidden"),
+        **plain,
+    )
 
 
 def pack_result(result: TileResult) -> bytes:
     """A result as bytes."""
     facts, edges = result_facts(result)
-    arrays: Arrays = {}
-    for name, edge in edges.items():
-        arrays |= _edge_arrays(name, edge)
-    return pack(facts, arrays)
+    return pack(facts, _edge_arrays(edges))
 
 
 def unpack_result(data: bytes) -> TileResult:
@@ -167,17 +143,9 @@ def _checksum(body: bytes | memoryview, length: int) -> int:
     return zlib.crc32(body, zlib.crc32(length.to_bytes(8, "little")))
 
 
-def _read(cells: Edge | DeviceEdge) -> Edge:
-    return cells.read(0, len(cells)) if isinstance(cells, DeviceEdge) else cells
-
-
-def _edge_arrays(name: str, edge: Edge) -> Arrays:
-    return {f"{name} h": edge.h, f"{name} x": edge.x}
+def _edge_arrays(edges: Mapping[str, Edge]) -> Arrays:
+    return {f"{name} {k}": getattr(edge, k) for name, edge in edges.items() for k in "hx"}
 
 
 def _edge(name: str, arrays: Mapping[str, NDArray[Any]]) -> Edge:
     return Edge(arrays[f"{name} h"], arrays[f"{name} x"])
-
-
-def _little(array: NDArray[Any]) -> NDArray[Any]:
-    return np.ascontiguousarray(array, array.dtype.newbyteorder("<"))

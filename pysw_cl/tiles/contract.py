@@ -93,6 +93,18 @@ class Engine:
         return None
 
 
+class EngineLike(Engine):
+    """An engine that computes tiles in a way of its own, which are cut as for another one."""
+
+    def __init__(self, like: Engine) -> None:
+        self.like = like
+        self.name, self.plan, self.row_quantum = like.name, like.plan, like.row_quantum
+        self.captures_inside = like.captures_inside
+
+    def strip_rows(self, rows: int, columns: int) -> int:
+        return self.like.strip_rows(rows, columns)
+
+
 class Pipeline(Protocol):
     """A capability: tiles below each other, each begun while those above it are still computed."""
 

@@ -90,7 +90,6 @@ class Edge(Source):
         return len(self.h)
 
     def read(self, start: int, stop: int) -> Edge:
-        """See `Source`."""
         return Edge(self.h[start:stop], self.x[start:stop])
 
     def joined(self, other: Edge) -> Edge:
@@ -131,7 +130,6 @@ class DeviceEdge(Source):
         return self._length
 
     def read(self, start: int, stop: int) -> Edge:
-        """See `Source`."""
         places = self.h_place + start, self.x_place + start
         edge = Edge(*(self._read(self.buffer, stop - start, place) for place in places))
         return edge.restored() if self.may_be_unreachable else edge
@@ -147,7 +145,6 @@ class DeviceEdge(Source):
         return self.read(0, self._length).x
 
     def read_h(self, start: int, stop: int, step: int = 1) -> Ints:
-        """See `Source`."""
         return self._read(self.buffer, stop - start, self.h_place + start)[::step]
 
 
@@ -167,7 +164,6 @@ class Border(Source):
     gap_extend: int
 
     def read(self, start: int, stop: int) -> Edge:
-        """See `Source`."""
         if self.free:
             return Edge(repeated(0, stop - start), repeated(-self.gap_open, stop - start))
         steps = np.arange(start + 1, stop + 1, dtype=np.int64)
@@ -224,11 +220,9 @@ class EdgeArray(Source):
         cells.h[start:stop], cells.x[start:stop] = edge.h, edge.x
 
     def read(self, start: int, stop: int) -> Edge:
-        """See `Source`."""
         return (self._all() if self.on_device is None else self.on_device).read(start, stop)
 
     def read_h(self, start: int, stop: int, step: int = 1) -> Ints:
-        """See `Source`."""
         return (self._all() if self.on_device is None else self.on_device).read_h(start, stop, step)
 
 
@@ -240,11 +234,9 @@ class EdgeFrom(Source):
     first: int
 
     def read(self, start: int, stop: int) -> Edge:
-        """See `Source`."""
         return self.edge.read(self.first + start, self.first + stop)
 
     def ready(self, start: int, stop: int) -> bool:
-        """See `Source`."""
         return self.edge.ready(self.first + start, self.first + stop)
 
 

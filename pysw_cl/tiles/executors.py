@@ -13,7 +13,7 @@ from itertools import islice
 from threading import Condition, Thread
 
 from .codec import pack_job, pack_result, unpack_job, unpack_result
-from .contract import Engine
+from .contract import Engine, EngineLike
 from .graph import TileRow
 from .tile import Area, TileJob, TileResult
 
@@ -112,7 +112,7 @@ class _Frontier:
         return None
 
 
-class OnWorkers(Engine):
+class OnWorkers(EngineLike):
     """An engine whose tiles are computed by the workers of an executor (``concurrent.futures``),
     which may be other processes or other machines: tiles go there and back as bytes.
 
@@ -121,16 +121,10 @@ class OnWorkers(Engine):
     """
 
     def __init__(self, pool: concurrent.futures.Executor, make: MakeEngine, like: Engine) -> None:
+        super().__init__(like)
         self._pool, self._make = pool, make
-        self.name, self.plan, self.row_quantum = like.name, like.plan, like.row_quantum
-        self.captures_inside, self._like = like.captures_inside, like
-
-    def strip_rows(self, rows: int, columns: int) -> int:
-        """See `Engine`."""
-        return self._like.strip_rows(rows, columns)
 
     def tile(self, job: TileJob) -> TileResult:
-        """See `Engine`."""
         return unpack_result(self._pool.submit(computed, self._make, pack_job(job)).result())
 
 

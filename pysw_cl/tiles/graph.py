@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from ..planning.geometry import cuts, tile_rows
+from .contract import Engine
 from .edges import Edge, EdgeArray, Source
+from .slabs import Slab
+from .sweep_state import SweepState
 from .tile import Area, Corridor, TileJob, TileResult
-
-if TYPE_CHECKING:
-    from .slabs import Slab
-    from .sweep_state import SweepState
 
 
 class _Below(EdgeArray):
@@ -26,7 +25,6 @@ class _Below(EdgeArray):
     done = 0
 
     def ready(self, start: int, stop: int) -> bool:
-        """See `Source`."""
         return self.done >= stop
 
 
@@ -92,14 +90,14 @@ class Executor(Protocol):
 class TileGraph:
     """The tile rows of a sweep."""
 
-    def __init__(self, state: SweepState) -> None:
-        self.state, self.n = state, state.rectangle.n
+    def __init__(self, engine: Engine, state: SweepState) -> None:
+        self.engine, self.state, self.n = engine, state, state.rectangle.n
         #: Does the corridor let the sweep go on?
         self.goes_on = True
         #: The end of the corridor's columns in the tile row above.
         self._last_above = self.n
         #: Are special rows and columns captured inside a tile?
-        self._captures = state.engine.captures_inside and state.corridor is None
+        self._captures = engine.captures_inside and state.corridor is None
 
     def rows(self, slab: Slab) -> Iterator[TileRow]:
         """The tile rows of a slab from the first to the last one.
@@ -168,7 +166,7 @@ class TileGraph:
 
     def _row_cuts(self, slab: Slab, rows: int, columns: int) -> list[int]:
         """The row where a slab starts, and the rows where its tiles end."""
-        height, engine = slab.rows, self.state.engine
+        height, engine = slab.rows, self.engine
         special = () if self._captures else tuple(r - slab.start for r in self.state.edges.rows)
         if height <= rows and not special:  # one tile, as high as it is
             return [slab.start, slab.start + height]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from ..planning.execution import Execution
 from ..planning.geometry import piped_height
 from .edges import Edges, Sink
 from .tile import NO_HITS, Area, Costs, Hit, Hits
+from .tile_map import TileMap
 
 
 @dataclass
@@ -38,6 +38,12 @@ class SweepResult(Costs):
     def pruned_cells(self) -> int:
         """All skipped cells."""
         return sum(area.cells for area in self.pruned) + sum(self.thinned.values())
+
+    def tile_map(self, shape: tuple[int, int], start: int = 0) -> TileMap:
+        """The map of a part of this shape that begins at a row."""
+        skipped = dict.fromkeys(self.pruned, 1.0)
+        skipped |= {area: count / area.cells for area, count in self.thinned.items()}
+        return TileMap.of(shape, self.tops, skipped, start)
 
     def add(self, other: SweepResult) -> None:
         """Add the result of a part of the sweep, but for its best cells."""
@@ -75,49 +81,33 @@ class Slab:
         return self.end - self.start
 
 
-class Slabs(Protocol):
-    """How a sweep is cut into slabs; each is decided when it begins.
+class Slabs:
+    """How a sweep of ``m`` rows is cut into slabs; each is decided when it begins.
 
     Slabs begin and are computed from top to bottom.  In a pipeline a slab may begin before those
-    above it are computed.
+    above it are computed.  By default there is one slab; in a pipeline there are as many as are
+    useful, each ending at the next special row at the latest.  ``most``: the most rows and columns
+    of a tile.
     """
-
-    def shape(self, rows: int) -> tuple[int, int]:
-        """Rows and columns of the tiles of a slab of so many rows."""
-
-    def pipelined(self, rows: tuple[int, int] | None) -> None:
-        """From now on slabs follow each other in a pipeline (None: in no pipeline).
-
-        ``rows``: the least height of a slab, and what heights should be a multiple of."""
-
-    def begin(self, row: int) -> Slab:
-        """The slab that starts at a row."""
-
-    def computed(self, slab: Slab, hits: Hits) -> None:
-        """A slab is computed and its edges are written; ``hits``: the best cells of the sweep so
-        far."""
-
-
-class WholeSlabs:
-    """One slab; in a pipeline as many as are useful, each ending at the next special row at the
-    latest.  ``most``: the most rows and columns of a tile."""
 
     def __init__(self, m: int, edges: Edges, most: tuple[int, int]) -> None:
         self._m, self._edges, self._most = m, edges, most
         self._height: int | None = None
 
     def shape(self, rows: int) -> tuple[int, int]:
-        """See `Slabs`."""
+        """Rows and columns of the tiles of a slab of so many rows."""
         return self._most
 
     def pipelined(self, rows: tuple[int, int] | None) -> None:
-        """See `Slabs`."""
+        """From now on slabs follow each other in a pipeline (None: in no pipeline).
+
+        ``rows``: the least height of a slab, and what heights should be a multiple of."""
         self._height = None
         if rows is not None and self._most[0] < self._m:
             self._height = piped_height(*rows, self._most[0])
 
     def begin(self, row: int) -> Slab:
-        """See `Slabs`."""
+        """The slab that starts at a row."""
         end = self._m
         if self._height is not None:
             ends = [special for special in self._edges.rows if special > row]
@@ -125,4 +115,5 @@ class WholeSlabs:
         return Slab(row, end, self._edges.columns)
 
     def computed(self, slab: Slab, hits: Hits) -> None:
-        """See `Slabs`."""
+        """A slab is computed and its edges are written; ``hits``: the best cells of the sweep so
+        far."""

@@ -54,7 +54,6 @@ class RestartGrid(RestartPoints):
     columns: Mapping[int, Source]
 
     def start(self, row: int, column: int) -> tuple[int, int]:
-        """See :class:`RestartPoints`."""
         row_places, column_places = [0, *sorted(self.rows)], [0, *sorted(self.columns)]
         return (
             row_places[bisect_right(row_places, row - 1) - 1],
@@ -62,7 +61,6 @@ class RestartGrid(RestartPoints):
         )
 
     def sides(self, area: Area) -> tuple[Source, Source]:
-        """See :class:`RestartPoints`."""
         return (
             self.rows[area.row] if area.row else self.edges.top,
             self.columns[area.column] if area.column else self.edges.left,

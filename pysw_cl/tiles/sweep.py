@@ -14,7 +14,7 @@ from .best_cells import BestCells
 from .contract import Engine
 from .edges import Edges
 from .graph import Executor, TileGraph
-from .slabs import Slab, Slabs, SweepResult, WholeSlabs
+from .slabs import Slab, Slabs, SweepResult
 from .sweep_pipeline import SlabPipeline
 from .sweep_state import Progress, Rectangle, SweepState
 from .tile import Limits, Want
@@ -48,7 +48,7 @@ def sweep(
     ``floor``: 0 (local) or None.
     ``shape``: rows and columns of a tile (default: one tile).  Tiles also end at special rows and
     columns, if the engine cannot capture them inside a tile or there is a corridor.
-    ``slabs``: how the rectangle is cut into slabs (default: `WholeSlabs`).
+    ``slabs``: how the rectangle is cut into slabs (default: as few as possible).
     ``progress(done, total)`` is called with cells after every tile; an exception that it raises
     ends the sweep.
     ``forbidden``: pairs of letters that are never aligned.
@@ -57,16 +57,15 @@ def sweep(
     want, limits = want or Want(), limits or Limits()
     rectangle = Rectangle(query, target, scoring, floor, forbidden)
     state = SweepState(
-        engine,
         rectangle,
         edges,
         BestCells(rectangle.m, rectangle.n, floor, want, limits.bound),
+        slabs or Slabs(rectangle.m, edges, shape or (rectangle.m, rectangle.n)),
         limits.corridor,
-        slabs or WholeSlabs(rectangle.m, edges, shape or (rectangle.m, rectangle.n)),
-        progress or (lambda done, total: None),
+        progress,
     )
-    pipeline = None if executor is not None else SlabPipeline(state)
-    graph = TileGraph(state)
+    pipeline = None if executor is not None else SlabPipeline(engine, state)
+    graph = TileGraph(engine, state)
     slab: Slab | None = state.slabs.begin(0)
     while slab is not None:
         computed = None if pipeline is None else pipeline.compute_from(slab)

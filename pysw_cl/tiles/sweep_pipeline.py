@@ -5,40 +5,38 @@ from __future__ import annotations
 import time
 from collections import deque
 from contextlib import suppress
+from functools import cached_property
 
 from ..errors import DeviceError
 from ..planning.geometry import is_piped, may_be_wide
 from ..sequences.view import Codes
-from .contract import Pipeline, TilePipeline
+from .contract import Engine, TilePipeline
 from .edges import EdgeArray
 from .slabs import Slab
 from .sweep_state import SweepState
-from .tile import Area, TileJob, TileResult
+from .tile import Area, TileResult
 
 
 class SlabPipeline:
     """The slabs of a sweep whose tiles are as wide as the rectangle and follow each other."""
 
-    def __init__(self, state: SweepState) -> None:
-        self.state = state
-        #: The codes of the whole target, once they were read.
-        self._target: Codes | None = None
-        self._pipeline, rows = self._choose()
+    def __init__(self, engine: Engine, state: SweepState) -> None:
+        self.engine, self.state = engine, state
+        self._m, self._n = state.rectangle.m, state.rectangle.n
+        #: None where tiles cannot follow each other, or had better not.
+        self._pipeline, rows = engine.pipeline, None
+        special = state.corridor is not None or state.rectangle.forbidden is not None
+        special |= state.best.want.count > 1 or state.best.want.each_tile
+        if self._pipeline is not None and not special:
+            rows = self._pipeline.rows(self._m, self._n)
+        if rows is None or not may_be_wide(rows[0], self._n, state.slabs.shape(self._m)):
+            self._pipeline = rows = None
         state.slabs.pipelined(rows)
 
-    def _choose(self) -> tuple[Pipeline | None, tuple[int, int] | None]:
-        """The engine's pipeline with the rows of its tiles; None where tiles cannot follow each
-        other, or had better not."""
-        state, rectangle = self.state, self.state.rectangle
-        pipeline, n = state.engine.pipeline, rectangle.n
-        simple = state.corridor is None and rectangle.forbidden is None
-        simple = simple and state.best.want.count == 1 and not state.best.want.each_tile
-        if pipeline is None or not simple:
-            return None, None
-        rows = pipeline.rows(rectangle.m, n)
-        if rows is None or not may_be_wide(rows[0], n, state.slabs.shape(rectangle.m)):
-            return None, None
-        return pipeline, rows
+    @cached_property
+    def _target(self) -> Codes:
+        """The codes of the whole target."""
+        return self.state.rectangle.target.read(0, self._n)
 
     def compute_from(self, slab: Slab) -> tuple[int, Slab | None] | None:
         """Compute a slab and those that follow it in the pipeline.
@@ -46,31 +44,33 @@ class SlabPipeline:
         Gives the row where they end, and the next slab if it was begun (it has to be computed
         otherwise).  None: the pipeline cannot begin with this slab, and nothing was computed.
         """
-        rows_below = self.state.rectangle.m - slab.end
-        if self._pipeline is None or rows_below == 0:
+        state, pipeline = self.state, self._pipeline
+        if pipeline is None or slab.end == self._m or not self._is_one_tile(slab):
             return None
-        job = self._first_job(slab)
-        if job is None:
+        left, top = state.edges.left.read(slab.start, slab.end), state.above.read(0, self._n)
+        area = self._area(slab)
+        if state.best.excluded(area, state.corner, top, left):
             return None
-        pipeline = self._pipeline.start(job, rows_below)
-        if pipeline is None:
+        job = state.job(slab, area, state.corner, top, left, self._target)
+        begun = pipeline.start(job, self._m - slab.end)
+        if begun is None:
             self._pipeline = None
-            self.state.slabs.pipelined(None)
+            state.slabs.pipelined(None)
             return None
         try:
-            found = self._compute(slab, pipeline)
+            found = self._compute(slab, begun)
         except BaseException:
             with suppress(DeviceError):  # the first error tells more
-                pipeline.close()
+                begun.close()
             raise
-        pipeline.close()
+        begun.close()
         return found
 
     def _compute(self, first: Slab, pipeline: TilePipeline) -> tuple[int, Slab | None]:
         """Compute the slabs from ``first`` on, which the pipeline has already."""
-        state, m = self.state, self.state.rectangle.m
+        state, m = self.state, self._m
         begun, waiting, last, accepting = deque([first]), None, first.end, True
-        tuning = state.engine.plan.tuning.sweep
+        tuning = self.engine.plan.tuning.sweep
         tell_at = time.monotonic() + tuning.tell_seconds
         state.corner = state.edges.left.h_at(first.end - 1)
         while begun:
@@ -79,7 +79,8 @@ class SlabPipeline:
                 end = begun[-1].end
                 if accepting and waiting is None and end < m and pipeline.accepts():
                     waiting = state.slabs.begin(end)
-                if accepting and waiting is not None and self._left_is_ready(waiting):
+                left = state.edges.left
+                if accepting and waiting and left.ready(waiting.start, waiting.end):
                     accepting = self._put(waiting, pipeline)
                     if accepting:
                         begun.append(waiting)
@@ -98,26 +99,14 @@ class SlabPipeline:
             last = slab.end
         return last, waiting
 
-    def _first_job(self, slab: Slab) -> TileJob | None:
-        """The job of a slab that is one tile; None where it is more, or may be skipped."""
-        state = self.state
-        if not self._is_one_tile(slab):
-            return None
-        left = state.edges.left.read(slab.start, slab.end)
-        top = state.above.read(0, state.rectangle.n)
-        area = self._area(slab)
-        if state.best.excluded(area, state.corner, top, left):
-            return None
-        return state.job(slab, area, state.corner, top, left, self._whole_target())
-
     def _put(self, slab: Slab, pipeline: TilePipeline) -> bool:
         """Begin a slab below those in the pipeline; False where it cannot follow them."""
         state = self.state
         if not self._is_one_tile(slab):
             return False
         left = state.edges.left.read(slab.start, slab.end)
-        job = state.job(slab, self._area(slab), state.corner, None, left, self._whole_target())
-        if not pipeline.put(job, slab.end == state.rectangle.m):
+        job = state.job(slab, self._area(slab), state.corner, None, left, self._target)
+        if not pipeline.put(job, slab.end == self._m):
             return False
         state.corner = int(left.h[-1])
         return True
@@ -128,27 +117,18 @@ class SlabPipeline:
         state, area = self.state, self._area(slab)
         state.take(slab, area, result)
         if is_last and result.bottom is not None:
-            below = EdgeArray(state.rectangle.n)
+            below = EdgeArray(self._n)
             below.take(result.bottom)
             state.above = below
         state.advance(area, underway)
         state.finish(slab)
 
     def _area(self, slab: Slab) -> Area:
-        return Area(slab.start, slab.end, 0, self.state.rectangle.n)
+        return Area(slab.start, slab.end, 0, self._n)
 
     def _is_one_tile(self, slab: Slab) -> bool:
         state = self.state
-        m, n = state.rectangle.m, state.rectangle.n
         special_rows, _ = state.special_lines(slab, self._area(slab))
         # tiles of few rows may be less wide, and those of all rows less high
-        shapes = map(state.slabs.shape, {slab.rows, m})
-        return not special_rows and any(is_piped(slab.rows, n, shape) for shape in shapes)
-
-    def _left_is_ready(self, slab: Slab) -> bool:
-        return self.state.edges.left.ready(slab.start, slab.end)
-
-    def _whole_target(self) -> Codes:
-        if self._target is None:
-            self._target = self.state.rectangle.target.read(0, self.state.rectangle.n)
-        return self._target
+        shapes = map(state.slabs.shape, {slab.rows, self._m})
+        return not special_rows and any(is_piped(slab.rows, self._n, shape) for shape in shapes)

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 from ..scoring.scoring import Scoring
 from ..sequences.view import Codes, Pairs, View
 from .best_cells import BestCells
-from .contract import Engine
 from .edges import DeviceEdge, Edge, EdgeArray, Edges, Sink, Source
 from .slabs import Slab, Slabs, SweepResult
 from .tile import Area, Corridor, Hit, TileJob, TileResult
@@ -53,20 +52,18 @@ class Rectangle:
 class SweepState:
     """The input of a sweep, and how far it is."""
 
-    #: Computes the tiles.
-    engine: Engine
     #: What is compared.
     rectangle: Rectangle
     #: Its sources and sinks.
     edges: Edges
     #: The best cells so far.
     best: BestCells
-    #: The part of the rectangle that is computed (None: all).
-    corridor: Corridor | None
     #: How the rectangle is cut into slabs.
     slabs: Slabs
+    #: The part of the rectangle that is computed (None: all).
+    corridor: Corridor | None = None
     #: The caller's callback.
-    progress: Progress
+    progress: Progress | None = None
     #: What the finished slabs found, and their cost.
     result: SweepResult = field(default_factory=SweepResult)
     #: Cells done, skipped ones included.
@@ -141,11 +138,8 @@ class SweepState:
         slab.found.pruned.append(area)
         floor, gap_open = self.rectangle.floor, self.rectangle.scoring.gap_open
 
-        def edge(length: int) -> Edge:
-            return (
-                Edge.unreachable(length) if floor is None else Edge.level(floor, length, gap_open)
-            )
-
+        level = partial(Edge.level, 0 if floor is None else floor, gap_open=gap_open)
+        edge = Edge.unreachable if floor is None else level
         n, m = area.column_end - area.column, area.row_end - area.row
         rows, columns = self.special_lines(slab, area)
         result = TileResult(
@@ -182,7 +176,8 @@ class SweepState:
         """Count a tile that is done, if any, and report it.  ``underway``: cells that tiles which
         are being computed have behind them."""
         self.done += 0 if area is None else area.cells
-        self.progress(self.done + underway, self.rectangle.m * self.rectangle.n)
+        if self.progress is not None:
+            self.progress(self.done + underway, self.rectangle.m * self.rectangle.n)
 
     def finish(self, slab: Slab) -> None:
         """All tiles of a slab are done."""

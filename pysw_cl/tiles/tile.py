@@ -56,10 +56,6 @@ class Area(NamedTuple):
         """The ``pairs`` of letters inside, counted from the corner."""
         return pairs_inside(pairs, self.row, self.row_end, self.column, self.column_end)
 
-    def down(self, rows: int) -> Area:
-        """The area so many rows further down."""
-        return self._replace(row=self.row + rows, row_end=self.row_end + rows)
-
 
 class Box(NamedTuple):
     """A part of a local matrix, to be computed without the cells around it.

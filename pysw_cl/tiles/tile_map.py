@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -36,59 +37,27 @@ class TileMap:
     def of(
         cls,
         shape: tuple[int, int],
-        tops: Mapping[Area, int],
-        pruned: Iterable[Area],
-        thinned: Mapping[Area, int] | None = None,
+        tops: Mapping[Area, float],
+        skipped: Mapping[Area, float],
+        start: int = 0,
     ) -> TileMap:
-        """The map of a sweep over ``shape`` (rows, columns).
+        """The map of a sweep over ``shape`` (rows, columns), whose areas begin at row ``start``.
 
-        ``tops``: the highest score of each computed area.  ``pruned``: areas that were skipped
-        whole.  ``thinned``: how many cells were skipped in other areas."""
-        skipped = dict.fromkeys(pruned, 1.0)
-        if thinned:
-            skipped |= {area: count / area.cells for area, count in thinned.items()}
-        return cls._of(shape, tops, skipped)
-
-    @classmethod
-    def of_one(cls, shape: tuple[int, int], top: float, skipped: float = 0.0) -> TileMap:
-        """The map of a sweep over ``shape`` as one tile with the highest score ``top`` (NaN: none
-        was looked for), of which the share ``skipped`` was not computed."""
-        rows, columns = np.array([0, shape[0]]), np.array([0, shape[1]])
-        return cls(rows, columns, np.array([[float(top)]]), np.array([[float(skipped)]]))
-
-    @classmethod
-    def joined(cls, shape: tuple[int, int], slabs: Mapping[int, TileMap]) -> TileMap:
-        """The map of ``shape`` from the maps of slabs, by their first rows.
-
-        Rows of no slab have no score and no pruned cells."""
-        tops: dict[Area, float] = {}
-        skipped: dict[Area, float] = {}
-        for first, slab in slabs.items():
-            rows = pairwise((slab.rows + first).tolist())
-            columns = list(pairwise(slab.columns.tolist()))
-            for (row, row_end), scores, shares in zip(rows, slab.scores, slab.pruned, strict=True):
-                for (column, column_end), score, share in zip(columns, scores, shares, strict=True):
-                    area = Area(row, row_end, column, column_end)
-                    if not np.isnan(score):
-                        tops[area] = float(score)
-                    if share:
-                        skipped[area] = float(share)
-        return cls._of(shape, tops, skipped)
-
-    @classmethod
-    def _of(
-        cls, shape: tuple[int, int], tops: Mapping[Area, float], skipped: Mapping[Area, float]
-    ) -> TileMap:
+        ``tops``: the highest score of areas.  ``skipped``: the share of areas that was skipped."""
         areas = list(dict.fromkeys([*tops, *skipped]))
-        if areas == [Area(0, shape[0], 0, shape[1])]:
-            return cls.of_one(shape, tops.get(areas[0], np.nan), skipped.get(areas[0], 0.0))
-        rows = _cuts(shape[0], [(area.row, area.row_end) for area in areas])
+        if areas in ([], [Area(start, start + shape[0], 0, shape[1])]):  # the same, but fast
+            values = [*tops.values()] or [nan], [*skipped.values()] or [0.0]
+            return cls(
+                *(np.array([0, side]) for side in shape),
+                *(np.array([v], np.float64) for v in values),
+            )
+        rows = _cuts(shape[0], [(area.row - start, area.row_end - start) for area in areas])
         columns = _cuts(shape[1], [(area.column, area.column_end) for area in areas])
         scores = np.full((len(rows) - 1, len(columns) - 1), np.nan)
         skipped_cells = np.zeros(scores.shape)
 
         def inside(area: Area) -> tuple[slice, slice]:
-            high, low = np.searchsorted(rows, (area.row, area.row_end)).tolist()
+            high, low = np.searchsorted(rows + start, (area.row, area.row_end)).tolist()
             left, right = np.searchsorted(columns, (area.column, area.column_end)).tolist()
             return slice(high, low), slice(left, right)
 
@@ -104,6 +73,24 @@ class TileMap:
         rows, columns = (cuts[[*_groups(len(cuts) - 1), -1]] for cuts in (rows, columns))
         cells = np.outer(np.diff(rows), np.diff(columns))
         return cls(rows, columns, scores, skipped_cells / cells)
+
+    @classmethod
+    def joined(cls, shape: tuple[int, int], slabs: Mapping[int, TileMap]) -> TileMap:
+        """The map of ``shape`` from the maps of slabs, by their first rows.
+
+        Rows of no slab have no score and no pruned cells."""
+        tops: dict[Area, float] = {}
+        skipped: dict[Area, float] = {}
+        for first, slab in slabs.items():
+            sides = product(pairwise((slab.rows + first).tolist()), pairwise(slab.columns.tolist()))
+            for (rows, columns), score, share in zip(
+                sides, slab.scores.flat, slab.pruned.flat, strict=True
+            ):
+                if not np.isnan(score):
+                    tops[Area(*rows, *columns)] = float(score)
+                if share:
+                    skipped[Area(*rows, *columns)] = float(share)
+        return cls.of(shape, tops, skipped)
 
     def facts(self) -> dict[str, Any]:
         """The map as JSON: scores as integers (None for NaN), pruned cells as counts."""

@@ -6,11 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 
-import numpy as np
-
-from ..scoring.precision import LOCAL_LIMIT, UNREACHABLE
-from .edges import DeviceEdge, Edge
-from .tile import NO_HITS, Area, Costs, Hits, TileJob, TileResult
+from ..scoring.precision import LOCAL_LIMIT
+from ..sequences.view import View
+from .best_cells import BestCells
+from .edges import EdgeArray, Edges, Source
+from .graph import TileRow
+from .slabs import Slabs
+from .sweep_state import Rectangle, SweepState
+from .tile import Area, Hits, TileJob, TileResult, Want
 
 #: No cell of a local comparison has this score.
 NEVER = LOCAL_LIMIT
@@ -32,14 +35,67 @@ def by_parts(
     parts do not count.
     """
     m, n = job.size
-    parts = _Parts(job, rows, columns)
+    bottom, right = EdgeArray(n), EdgeArray(m)
+    special_rows = {row: EdgeArray(n) for row in job.rows}
+    special_columns = {column: EdgeArray(m) for column in job.columns}
+    edges = Edges(
+        job.corner,
+        job.above,
+        job.left,
+        bottom if job.bottom else None,
+        right if job.right else None,
+        special_rows,
+        special_columns,
+    )
+    whole = Rectangle(View(job.query), View(job.target), job.scoring, job.floor, job.forbidden)
+    state = SweepState(whole, edges, _PartCells(job), Slabs(m, edges, (m, n)))
+    slab = state.slabs.begin(0)
+    above: Source = job.above
+    corner = job.corner
     for row, row_end in pairwise([0, *rows, m]):
-        for column, column_end in pairwise([0, *columns, n]):
-            area = Area(row, row_end, column, column_end)
-            part = parts.job_of(area)
+        areas = [Area(row, row_end, *places) for places in pairwise([0, *columns, n])]
+        parts = TileRow(state, slab, areas, above, corner, job.left.read(row, row_end))
+        for area in areas:
+            part = parts.begin(area)
+            assert part is not None
             # (without the search for a best cell, another kernel would have to be built)
             parts.take(area, tile(replace(part, threshold=NEVER) if ignored(area) else part))
-    return parts.result()
+        above, corner = parts.below, job.left.h_at(row_end - 1)
+    found = slab.found
+    return TileResult(
+        bottom.read(0, n) if job.bottom else None,
+        right.read(0, m) if job.right else None,
+        state.best.hits,
+        max(found.tops.values(), default=None),
+        found.cells,
+        found.launches,
+        pruned=found.pruned_cells,
+        rows={row: edge.read(0, n) for row, edge in special_rows.items()},
+        columns={column: edge.read(0, m) for column, edge in special_columns.items()},
+    )
+
+
+class _PartCells(BestCells):
+    """The best cells of a tile that is computed in parts."""
+
+    def __init__(self, job: TileJob) -> None:
+        want = Want("all" if job.best else "none", job.count, job.threshold)
+        super().__init__(*job.size, job.floor, want, None)
+        self._after = job.after
+
+    def after(self, area: Area) -> tuple[int, int] | None:
+        rows, columns = self.m - area.row_end, self.n - area.column_end
+        return self._after and (self._after[0] + rows, self._after[1] + columns)
+
+    def threshold(self, area: Area) -> int | None:
+        """The score that a cell of a part must reach to be one of the best: that of the last of
+        them, and one more where every cell of the part comes after it."""
+        if len(self.hits) < self.want.count:
+            return self.want.threshold
+        self.hits = Hits(self.hits.cells, self.want.count)
+        last, one_row = self.hits[-1], area.row_end == area.row + 1
+        later = last.row <= area.row or (one_row and last.column <= area.column)
+        return int(last.score) + int(later)
 
 
 def collected(
@@ -67,101 +123,3 @@ def collected(
             halves = ((m // 2,), ()) if m > 1 else ((), (n // 2,))
             return by_parts(tile, replace(job, threshold=least), *halves)
         least, capacity = hits[-1].score, max(capacity, min(4 * capacity, MANY))
-
-
-class _Parts(Costs):
-    """The parts of a tile: the edges between them, and what was found in them so far."""
-
-    def __init__(self, job: TileJob, rows: tuple[int, ...], columns: tuple[int, ...]) -> None:
-        self.job = job
-        self.m, self.n = m, n = job.size
-        #: The cells of each cut, each special line, and the tile's last row and column.
-        self.rows = {row: _new_edge(n) for row in {*rows, *job.rows, m}}
-        self.columns = {column: _new_edge(m) for column in {*columns, *job.columns, n}}
-        self.hits = NO_HITS
-        #: The highest score of each part that looked for it.
-        self.tops: list[int] = []
-        self.cells: dict[str, int] = {}
-        self.launches = self.pruned = 0
-
-    def job_of(self, area: Area) -> TileJob:
-        """The job of one part; those above it and to its left are done."""
-        job = self.job
-        row, row_end, column, column_end = area
-        above = self.rows[row] if row else job.above
-        left = self.columns[column] if column else job.left
-        corner = job.corner
-        if column:
-            corner = int(above.h[column - 1])
-        elif row:
-            corner = int(job.left.h[row - 1])
-        after = job.after and (job.after[0] + self.m - row_end, job.after[1] + self.n - column_end)
-        return replace(
-            job,
-            query=job.query[row:row_end],
-            target=job.target[column:column_end],
-            corner=corner,
-            top=above.read(column, column_end),
-            left=left.read(row, row_end),
-            threshold=self._threshold(area),
-            after=after,
-            bottom=job.bottom or row_end < self.m,
-            right=job.right or column_end < self.n,
-            forbidden=area.pairs(job.forbidden),
-            rows=tuple(r - row for r in job.rows if row < r < row_end),
-            columns=tuple(c - column for c in job.columns if column < c < column_end),
-        )
-
-    def _threshold(self, area: Area) -> int | None:
-        """The score that a cell of a part must reach to be one of the best: that of the last of
-        them, and one more where every cell of the part comes after it."""
-        if len(self.hits) < self.job.count:
-            return self.job.threshold
-        last = self.hits[-1]
-        one_row = area.row_end == area.row + 1
-        later = last.row <= area.row or (one_row and last.column <= area.column)
-        return int(last.score) + int(later)
-
-    def take(self, area: Area, done: TileResult) -> None:
-        """Take the result of one part."""
-        row, column = area.row, area.column
-        _write(self.rows[area.row_end], column, done.bottom)
-        _write(self.columns[area.column_end], row, done.right)
-        for inner, edge in done.rows.items():
-            _write(self.rows[row + inner], column, edge)
-        for inner, edge in done.columns.items():
-            _write(self.columns[column + inner], row, edge)
-        found = done.hits.moved(row, column)
-        self.hits = Hits(np.concatenate([self.hits.cells, found]), self.job.count)
-        self.tops += [] if done.top is None else [done.top]
-        self.pruned += done.pruned
-        self.add_cost(done)
-
-    def result(self) -> TileResult:
-        """The result of the whole tile."""
-        job = self.job
-        return TileResult(
-            self.rows[self.m] if job.bottom else None,
-            self.columns[self.n] if job.right else None,
-            self.hits,
-            max(self.tops, default=None),
-            self.cells,
-            self.launches,
-            pruned=self.pruned,
-            rows={row: self.rows[row] for row in job.rows},
-            columns={column: self.columns[column] for column in job.columns},
-        )
-
-
-def _new_edge(length: int) -> Edge:
-    """Unreachable cells, to be written over."""
-    return Edge(np.full(length, UNREACHABLE, np.int32), np.full(length, UNREACHABLE, np.int32))
-
-
-def _write(to: Edge, start: int, edge: Edge | DeviceEdge | None) -> None:
-    """Write the cells that follow the first ``start`` ones of ``to``."""
-    if isinstance(edge, DeviceEdge):
-        edge = edge.read(0, len(edge))
-    if edge is not None:
-        to.h[start : start + len(edge)] = edge.h
-        to.x[start : start + len(edge)] = edge.x

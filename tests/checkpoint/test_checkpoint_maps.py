@@ -163,37 +163,30 @@ def test_maps_of_bands_are_joined(count: int) -> None:
     row_cuts, column_cuts = ([0, *cut[1:].tolist()] for cut in cuts)
     shape = row_cuts[-1], column_cuts[-1]
     tops: dict[Area, int] = {}
-    pruned: list[Area] = []
-    thinned: dict[Area, int] = {}
+    skipped: dict[Area, float] = {}
     for row, row_end in pairwise(row_cuts):
         for column, column_end in pairwise(column_cuts):
             area = Area(row, row_end, column, column_end)
             kind = rng.integers(0, 3)
             if kind == 0:
-                pruned.append(area)
+                skipped[area] = 1.0
             else:
                 tops[area] = int(rng.integers(0, 1000))
             if kind == 1:
-                thinned[area] = int(rng.integers(0, area.cells))
+                skipped[area] = int(rng.integers(0, area.cells)) / area.cells
     bands = {}
     for start, stop in ((0, 1), (1, 8), (8, 20)):
         first, last = row_cuts[start], row_cuts[stop]
 
         def inside(areas: Any, first: int = first, last: int = last) -> Any:
-            moved = {
-                a: Area(a.row - first, a.row_end - first, a.column, a.column_end)
-                for a in areas
-                if first <= a.row < last
-            }
-            if isinstance(areas, dict):
-                return {moved[a]: areas[a] for a in moved}
-            return [*moved.values()]
+            return {area: areas[area] for area in areas if first <= area.row < last}
 
-        band = TileMap.of((last - first, shape[1]), inside(tops), inside(pruned), inside(thinned))
+        size = last - first, shape[1]
+        band = TileMap.of(size, inside(tops), inside(skipped), first)
         again = TileMap.of_facts(json.loads(json.dumps(band.facts())))
         assert same(again, band)
         bands[first] = again
-    assert same(TileMap.joined(shape, bands), TileMap.of(shape, tops, pruned, thinned))
+    assert same(TileMap.joined(shape, bands), TileMap.of(shape, tops, skipped))
 
 
 def test_pictures_of_resumed_runs(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_interrupted_at_any_moment(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "place", ["part", "drop", "saved_result", "SavedRun"], ids="before {}".format
+    "place", ["part", "drop", "saved_result", "SavedSweep"], ids="before {}".format
 )
 @pytest.mark.parametrize("time", [1, 2])
 def test_ended_between_the_strands(tmp_path: Path, place: str, time: int) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,11 +16,12 @@ from many import align_many_stats
 
 import pysw_cl
 from pysw_cl.api.parts import PartLimits, align_parts
-from pysw_cl.checkpoint import run
+from pysw_cl.checkpoint.run import SavedStrand
 from pysw_cl.cli import batches
 from pysw_cl.cli import main as cli
 from pysw_cl.drivers import batch
 from pysw_cl.drivers.options import ManyOptions, Resources
+from pysw_cl.drivers.progress import PairProgress
 from pysw_cl.drivers.run import checked
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
@@ -177,11 +176,14 @@ def test_a_result_is_kept_before_anybody_is_warned(faults: Faults, tmp_path: Pat
 def test_the_second_time_stops_when_it_is_told_to(
     faults: Faults, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def clock() -> float:
-        """The time is over once a path was wrong."""
-        return float("inf") if faults.seen else time.monotonic()
+    begin = SavedStrand.begin_anew
 
-    monkeypatch.setattr(run, "time", SimpleNamespace(monotonic=clock))
+    def late(self: SavedStrand, progress: PairProgress) -> None:
+        """The time is over once a path was wrong."""
+        self.clock.stop_at = 0.0
+        begin(self, progress)
+
+    monkeypatch.setattr(SavedStrand, "begin_anew", late)
     with pytest.raises(Stopped, match=r"while a path was computed again; .*resume"):
         pysw_cl.align(
             QUERY, TARGET, plan=PLAN, checkpoint=tmp_path / "run", stop_after=60, device="auto"

@@ -47,20 +47,20 @@ def without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_map_of_tiles() -> None:
     tops = {Area(0, 4, 0, 5): 7, Area(0, 4, 5, 8): 3, Area(4, 6, 0, 5): 9}
-    tiles = TileMap.of((6, 8), tops, [Area(4, 6, 5, 8)])
+    tiles = TileMap.of((6, 8), tops, {Area(4, 6, 5, 8): 1.0})
     assert (tiles.rows.tolist(), tiles.columns.tolist()) == ([0, 4, 6], [0, 5, 8])
     assert np.array_equal(tiles.scores, [[7, 3], [9, np.nan]], equal_nan=True)
     assert tiles.pruned.tolist() == [[0, 0], [0, 1]]
 
 
 def test_a_map_with_tiles_of_two_cuts() -> None:
-    tiles = TileMap.of((6, 4), {Area(0, 6, 0, 2): 5, Area(0, 3, 2, 4): 1}, [Area(3, 6, 2, 4)])
+    tiles = TileMap.of((6, 4), {Area(0, 6, 0, 2): 5, Area(0, 3, 2, 4): 1}, {Area(3, 6, 2, 4): 1.0})
     assert tiles.rows.tolist() == [0, 3, 6]
     assert np.array_equal(tiles.scores, [[5, 1], [5, np.nan]], equal_nan=True)
 
 
 def test_a_map_of_nothing() -> None:
-    tiles = TileMap.of((6, 8), {}, [])
+    tiles = TileMap.of((6, 8), {}, {})
     assert (tiles.rows.tolist(), tiles.columns.tolist()) == ([0, 6], [0, 8])
     assert np.isnan(tiles.scores).all()
     assert not tiles.pruned.any()
@@ -83,7 +83,7 @@ def test_a_large_map_is_put_together(count: int) -> None:
             else:
                 tops[area] = int(scores[i, j])
     side = int(cuts[-1])
-    tiles = TileMap.of((side, side), tops, pruned)
+    tiles = TileMap.of((side, side), tops, dict.fromkeys(pruned, 1.0))
     assert tiles.scores.shape == tiles.pruned.shape == (min(count, MOST),) * 2
     assert (tiles.rows[0], tiles.rows[-1], tiles.columns[-1]) == (0, side, side)
     cells = np.outer(np.diff(tiles.rows), np.diff(tiles.columns))
