@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .api.files import write as write
     from .api.many import align_many as align_many
     from .api.many import align_paths as align_paths
-    from .api.plans import plan as plan
+    from .api.predict import plan as plan
     from .api.predict import predict as predict
     from .api.prepare import prepare as prepare
     from .api.profiles import profile as profile
@@ -65,13 +65,13 @@ _HOME = {
     "devices": "opencl.listing",
     "read": "api.files",
     "write": "api.files",
-    "plan": "api.plans",
+    "plan": "api.predict",
     "predict": "api.predict",
     "prepare": "api.prepare",
     "profile": "api.profiles",
     "write_sequences": "api.sequence_files",
     "DeviceInfo": "opencl.listing",
-    "Choice": "planning.model.choice",
+    "Choice": "planning.model.predict",
     "Prediction": "planning.model.predict",
     "Plan": "planning.plan",
     "Profile": "planning.profiles.profile",

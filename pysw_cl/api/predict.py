@@ -1,4 +1,4 @@
-"""`predict`: how long a comparison will take."""
+"""`predict`: how long a comparison will take.  `plan`: what it would run on, and why."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..engines.choose_device import Kind, by_time
 from ..engines.registry import setting_of
 from ..errors import InputError, shown, whole_number
 from ..opencl.device import Runtime, get_runtime
-from ..planning.model.predict import Foreseen, Prediction, predicted
+from ..planning.model.predict import Choice, Foreseen, Prediction, choice_of, predicted
 from ..planning.model.runs import swept_again
 from ..planning.plan import Plan
 from ..sequences.coordinates import Strand
@@ -108,6 +108,48 @@ def predict(
         size = job.frame.shape
     runtime = devices_for(device, *size, options, plan)[0][0]
     return predict_on(runtime, *size, options, plan, job, prune)
+
+
+def plan(
+    m: Any,
+    n: Any,
+    *,
+    device: Any = "auto",
+    mode: Mode = "local",
+    sub_score: Any = (1, -3),
+    gap_cost: Any = None,
+    plan: Plan | Mapping[str, Any] | None = None,
+) -> Choice:
+    """What :func:`align` would run on for sequences of these lengths, and why.
+
+    Parameters
+    ----------
+    m, n : int
+        The lengths of the query and the target.
+    device, mode, sub_score, gap_cost, plan :
+        As for :func:`align`.
+
+    Returns
+    -------
+    Choice
+        ``prediction`` (see :func:`predict`) with the ``plan`` and its expected time;
+        ``alternatives``, every other way with its time; ``second``, the best of those; ``devices``,
+        the seconds of those that ``device="auto"`` did not choose.  ``str()`` of it says all that
+        in words.
+
+    Raises
+    ------
+    InputError
+        For lengths, scorings and plans that cannot be used.
+    DeviceError
+        If there is no usable device.
+    """
+    options = AlignOptions(mode=mode, sub_score=sub_score, gap_cost=gap_cost, output="score")
+    rows, columns = length_of(m, "m"), length_of(n, "n")
+    (runtime, _), *others = devices_for(device, rows, columns, options, plan)
+    setting = setting_of(runtime, plan, options.scoring, options.mode)
+    found = choice_of(setting, predict_on(runtime, rows, columns, options, plan))
+    return replace(found, devices={one.info.name: seconds for one, seconds in others})
 
 
 def devices_for(

@@ -163,7 +163,7 @@ def run_predict(args: argparse.Namespace) -> int:
 
 def run_plan(args: argparse.Namespace) -> int:
     """Print the choice."""
-    from ..api.plans import plan
+    from ..api.predict import plan
 
     with usage(args):
         m, n = (_lengths(side)[-1][0] for side in sides(args))  # of many the longest

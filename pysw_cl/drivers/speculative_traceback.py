@@ -24,7 +24,7 @@ from ..tiles.contract import Engine, Part, TileBatch, TileSet
 from ..tiles.special_lines import RestartPoints
 from ..tiles.tile import Area, Hit, Traced
 from .path import Path
-from .path_prediction import Cell, Lines, SetLines, swept_lines
+from .path_prediction import Cell, Lines, SetLines, SweptLines
 from .problem import Problem
 
 
@@ -107,7 +107,7 @@ class SpeculativeTraceback:
         engine.meanwhile = lambda busy: path.meanwhile(path, busy)
         self.match, self.gap_open = max(0, problem.scoring.highest), problem.scoring.gap_open
         spacing = self.tuning.spacing
-        self.lines = swept_lines(grid, path.row, path.column, self.match, spacing)
+        self.lines = SweptLines(grid, path.row, path.column, self.match, spacing)
         #: (rows, columns) between the special lines of each level, coarsest first.
         self.levels = level_steps(self.lines.side, engine.row_quantum, self.tuning)
         m, n, levels = len(problem.query), len(problem.target), len(self.levels)

@@ -27,6 +27,7 @@ from .choose import (
     whole_pipeline,
 )
 from .execution import Buffer, ByRows, HeldWhole, InParts, InSections, TileShape
+from .facts import DeviceFacts
 from .geometry import row_spans, spans
 from .model.runs import Setting
 from .plan import Plan, StriplessPlan
@@ -85,15 +86,10 @@ def buffers_without_strips(plan: Plan, tile: TileShape, scoring: Scoring) -> lis
 
 
 def device_memory(
-    setting: Setting,
-    m: int,
-    n: int,
-    free_ends: tuple[bool, ...] = NO_ENDS,
+    setting: Setting, m: int, n: int, free_ends: tuple[bool, ...] = NO_ENDS
 ) -> Memory:
     """The device memory that ``align`` takes for ``m`` x ``n`` letters: what ``stats.device_bytes``
-    will be, without edges on the host.
-
-    ``free_ends``: of `align`, as four booleans.
+    will be, without edges on the host.  ``free_ends``: of `align`, as four booleans.
 
     Assumed: a path goes through the largest cell of each grid, and sections overlap enough.  A
     global comparison that is found in a diagonal band may take less.
@@ -107,19 +103,18 @@ def device_memory(
     return _Job(replace(setting, cuts_squares=True).given, whole).memory(bool(setting.paths))
 
 
-def fits(memory: Memory, device_memory_bytes: int, largest_allocation: int) -> str | None:
-    """None if a device of so many bytes, with such a largest allocation, holds a job that takes
-    this memory; else why not, in words."""
+def too_large(memory: Memory, device: DeviceFacts) -> str | None:
+    """Why a device does not hold a job that takes this memory, in words; None: it does."""
     total, largest, there, most = (
         f"{size / 2**20:,.1f} MiB"
-        for size in (memory.total, memory.largest, device_memory_bytes, largest_allocation)
+        for size in (memory.total, memory.largest, device.memory, device.largest)
     )
-    if memory.total > device_memory_bytes:
+    if memory.total > device.memory:
         return (
             f"{total} of device memory are needed and {there} are there; output='score' needs less "
             "than a path, and so do smaller tiles (plan: tile_cells, traceback_tile_cells)"
         )
-    if memory.largest > largest_allocation:
+    if memory.largest > device.largest:
         return (
             f"one buffer of {largest} is needed and the device allocates at most {most} in one "
             "piece; smaller tiles need less (plan: tile_cells, traceback_tile_cells)"
@@ -214,11 +209,10 @@ class _Job:
         """The grid of special rows and columns of a whole matrix."""
         given, tuning = self.given, self.plan.tuning.traceback
         able = path_grid.captures_inside(self.plan) and given.device.speculative
+        able = able and path_grid.compressible(given.scoring)
 
         def fits(lines: int) -> bool:
-            return given.lines_fit(TileShape(m, n), lines, lines) and path_grid.compressible(
-                given.scoring
-            )
+            return given.lines_fit(TileShape(m, n), lines, lines)
 
         cell_bytes = sizes.COMPRESSED_CELL_BYTES if able and shape == (m, n) else None
         strip_rows = self.strip_rows(*shape)

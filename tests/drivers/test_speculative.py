@@ -21,7 +21,8 @@ from speculating import (
 )
 
 import pysw_cl
-from pysw_cl.drivers.path_prediction import BandLines, Entry, SetLines, SweptLines
+from pysw_cl.drivers.band_doubling import BandGrid
+from pysw_cl.drivers.path_prediction import Entry, SetLines, SweptLines
 
 
 @pytest.fixture
@@ -75,8 +76,8 @@ def test_paths_in_a_band(lanes: str, seen: Seen, monkeypatch: pytest.MonkeyPatch
     """What the band keeps is rows only, and nothing to the left of its tiles."""
     plan, rng = plan_of(lanes), np.random.default_rng(11)
     tune(monkeypatch, {"band.least_rows": 128, "band.most_tried": 0.7})
-    bands: list[BandLines] = []
-    spy(monkeypatch, BandLines, "__init__", lambda one, *_: bands.append(one))
+    lines: list[type] = []
+    spy(monkeypatch, SweptLines, "__init__", lambda self, grid, *_: lines.append(type(grid)))
     for k in range(24):
         constants(monkeypatch, **{**ODD[k % len(ODD)], "side": 128})
         a, b = pairs(("similar", "few letters", "repeats")[k % 3], rng, 2300 + 100 * k)
@@ -85,7 +86,7 @@ def test_paths_in_a_band(lanes: str, seen: Seen, monkeypatch: pytest.MonkeyPatch
         found, _ = both(seen, a, b, plan, max_cost="auto" if k % 2 else 1500, **how)
         whole = pysw_cl.align(a, b, plan=plan, device="auto", max_cost=None, **how)
         assert key(found) == key(whole)
-    assert len(bands) > 12 and seen.alone < 6
+    assert lines.count(BandGrid) > 12 and seen.alone < 6
 
 
 @every_plan

@@ -19,7 +19,7 @@ from pysw_cl.engines.wavefront.descriptors import RecordWord, TileWord
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning import execution, memory, sizes
 from pysw_cl.planning.facts import DeviceFacts
-from pysw_cl.planning.memory import Memory, device_memory, fits
+from pysw_cl.planning.memory import Memory, device_memory, too_large
 from pysw_cl.planning.model.runs import Setting
 from pysw_cl.planning.model.times import GENERIC, Machine
 from pysw_cl.planning.plan import Plan
@@ -231,9 +231,12 @@ def test_an_h200_takes_the_row_scan_for_few_rows() -> None:
 
 def test_a_job_that_does_not_fit_is_told_why() -> None:
     found = _foreseen(Plan(), 100_000, 100_000)
-    assert fits(found, found.total, found.largest) is None
-    assert "MiB of device memory are needed" in str(fits(found, found.total - 1, found.largest))
-    assert "in one piece" in str(fits(found, found.total, found.largest - 1))
+    total, largest = found.total, found.largest
+    assert too_large(found, DeviceFacts(memory=total, largest=largest)) is None
+    said = too_large(found, DeviceFacts(memory=total - 1, largest=largest))
+    assert "MiB of device memory are needed" in str(said)
+    said = too_large(found, DeviceFacts(memory=total, largest=largest - 1))
+    assert "in one piece" in str(said)
 
 
 def test_words_of_records_and_descriptors() -> None:

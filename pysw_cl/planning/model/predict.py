@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 
-from ..memory import NO_ENDS, device_memory, fits
+from ..memory import NO_ENDS, device_memory, too_large
 from ..plan import Plan, StriplessPlan
 from ..profiles.profile import Profile
 from .runs import STRIP_ROW, Name, Setting, Work, sweep_of
@@ -131,7 +131,7 @@ def predicted(
     # nine of ten runs are off by at most so much, up or down, as a share of what is predicted
     spread = profile.spread if profile.times else UNSURE
     spread = (1 + spread) * (1 + foreseen.unsure)
-    memory, facts, widest = device_memory(setting, m, n, free_ends), setting.device, work.widest
+    memory, widest = device_memory(setting, m, n, free_ends), work.widest
     return Prediction(
         shape=(m, n),
         seconds=seconds,
@@ -140,7 +140,7 @@ def predicted(
         first_use=first_use(work, times),
         gcups_limit=limit(setting, work),
         memory=memory.total,
-        too_large=fits(memory, facts.memory, facts.largest),
+        too_large=too_large(memory, setting.device),
         way=_way(work),
         plan=setting.plan if widest is None else widest.plan,
         source=source,
