@@ -72,7 +72,7 @@ def test_files_have_no_controls(format: str, tmp_path: Path) -> None:
             assert json.loads(text.splitlines()[k])["query_name"] == one.name
         else:
             assert name[:20] in text
-    if FORMATS[format].reader:
+    if FORMATS[format].has_reader:
         names = [record.query_name for record in pysw_cl.read(path, format, fields=fields)]
         assert names == [printable(one.name, "_") for one in sequences]
 

@@ -18,7 +18,7 @@ from ...errors import InputError, shown, whole_number
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from .reading import Lines, Record
+    from .reading import Record
     from .writer import Setting, Writer
 
 #: All values of ``output``.
@@ -31,82 +31,54 @@ class Format:
 
     #: What it is, in half a line.
     about: str
-    #: Its class of writers, as "module:class".
-    writer: str
-    #: Its reader, as "module:function"; "" if there is none.
-    reader: str = ""
     #: The ends of the names of its files, in lower case; the first is the usual one.
-    extensions: tuple[str, ...] = ()
-    #: The values of ``output`` that it can show; of these it is the default for ``usual``.
+    extensions: tuple[str, ...]
+    #: The values of ``output`` that it can show.
     outputs: tuple[str, ...] = ("path",)
-    #: The values of ``output`` for which it is the default.
-    usual: tuple[str, ...] = ()
-    #: Does it hold nucleotides only?
-    nucleotides: bool = False
     #: The fields of `Setting` that a user may choose for it, of "fields", "width" and "limit".
     takes: tuple[str, ...] = ()
+    #: Its module and its class of writers, as "module:class"; "": `Writer` of the module that is
+    #: called as it is.
+    writer: str = ""
+    #: Has its module a function ``read``?
+    has_reader: bool = False
+    #: Does it hold nucleotides only?
+    nucleotides: bool = False
     #: Does its header list all targets?
     lists_targets: bool = False
 
 
 FORMATS = {
-    "paf": Format(
-        "a line for each alignment, as minimap2 writes it",
-        "paf:Writer",
-        "paf:read",
-        (".paf",),
-        usual=("path",),
-    ),
-    "tsv": Format(
-        "a table whose first line names the columns",
-        "tsv:Writer",
-        extensions=(".tsv",),
-        outputs=OUTPUTS,
-        usual=("score", "ends", "matches"),
-    ),
-    "pair": Format(
-        "aligned text, to be read by people",
-        "pair:Writer",
-        extensions=(".pair",),
-        outputs=OUTPUTS,
-        takes=("width", "limit"),
-    ),
+    "paf": Format("a line for each alignment, as minimap2 writes it", (".paf",), has_reader=True),
+    "tsv": Format("a table whose first line names the columns", (".tsv",), OUTPUTS),
+    "pair": Format("aligned text, to be read by people", (".pair",), OUTPUTS, ("width", "limit")),
     "sam": Format(
         "what samtools reads; nucleotides only",
-        "sam:Writer",
-        "sam:read",
         (".sam",),
+        has_reader=True,
         nucleotides=True,
         lists_targets=True,
     ),
     "blast6": Format(
         "BLAST's table, also called 6; '6 qseqid sseqid pident' chooses its columns",
-        "blast:Table",
-        "blast:read",
         (".blast6", ".b6", ".m8"),
         takes=("fields",),
+        writer="blast:Table",
+        has_reader=True,
     ),
     "blast7": Format(
         "the same with comments, also called 7",
-        "blast:CommentedTable",
-        "blast:read",
         (".blast7", ".b7"),
         takes=("fields",),
+        writer="blast:CommentedTable",
+        has_reader=True,
     ),
-    "maf": Format("UCSC's blocks of aligned letters", "maf:Writer", extensions=(".maf",)),
+    "maf": Format("UCSC's blocks of aligned letters", (".maf",)),
     "fasta": Format(
-        "two records with gaps for each alignment",
-        "fasta:Writer",
-        extensions=(".afa", ".fasta", ".fa"),
-        takes=("width",),
+        "two records with gaps for each alignment", (".afa", ".fasta", ".fa"), takes=("width",)
     ),
-    "bed": Format("the aligned part of the target, for bedtools", "bed:Writer", "", (".bed",)),
-    "jsonl": Format(
-        "a JSON object on each line",
-        "jsonl:Writer",
-        extensions=(".jsonl", ".ndjson"),
-        outputs=OUTPUTS,
-    ),
+    "bed": Format("the aligned part of the target, for bedtools", (".bed",)),
+    "jsonl": Format("a JSON object on each line", (".jsonl", ".ndjson"), OUTPUTS),
 }
 #: The ends of names of compressed files.
 PACKED = (".gz", ".bz2", ".xz", ".zst")
@@ -122,7 +94,7 @@ ALIASES = {"6": "blast6", "7": "blast7"}
 
 def usual_format(output: str) -> str:
     """The name of the default format for this ``output``."""
-    return next(name for name, one in FORMATS.items() if output in one.usual)
+    return "paf" if output == "path" else "tsv"
 
 
 def format_named(name: str) -> str:
@@ -175,20 +147,21 @@ def make_writer(name: str, setting: Setting) -> Writer:
     """A writer of one file.  Raises InputError if the format cannot hold the results, or has no
     such field."""
     check(name, setting)
-    writer: Writer = _there(FORMATS[name].writer)(setting)
+    module, kind = _module(name)
+    writer: Writer = getattr(module, kind or "Writer")(setting)
     return writer
 
 
 def reader_of(name: str) -> Callable[..., Iterator[Record]]:
     """The reader of a format: it takes `.reading.Lines` and, for some, what else is known of the
     file.  Raises InputError for a format without one."""
-    if not FORMATS[name].reader:
-        able = ", ".join(other for other, one in FORMATS.items() if one.reader)
+    if not FORMATS[name].has_reader:
+        able = ", ".join(other for other, one in FORMATS.items() if one.has_reader)
         raise InputError(f"{name} is written only; there are readers for {able}")
-    reader: Callable[[Lines], Iterator[Record]] = _there(FORMATS[name].reader)
+    reader: Callable[..., Iterator[Record]] = _module(name)[0].read
     return reader
 
 
-def _there(place: str) -> Any:
-    module, _, name = place.partition(":")
-    return getattr(import_module(f".{module}", __name__), name)
+def _module(name: str) -> tuple[Any, str]:
+    module, _, kind = (FORMATS[name].writer or name).partition(":")
+    return import_module(f".{module}", __name__), kind

@@ -50,6 +50,11 @@ class _Hits:
         self.matches, self.columns = some.known("matches"), some.known("columns")
         self.opened, self.gaps = some.gaps()
 
+    @cached_property
+    def rows(self) -> list[Row]:
+        """The results as rows."""
+        return self.some.rows()
+
     def subject(self, side: int) -> Texts:
         """The first (0) or last (1) position of each subject, along the query."""
         first, last = self.some.values("target_start") + 1, self.some.values("target_end")
@@ -58,48 +63,40 @@ class _Hits:
     @cached_property
     def letters(self) -> list[tuple[str, str]]:
         """Query and subject with gaps, along the query."""
-        return [_along_query(row, self._table) for row in self.some.rows()]
+        return [self._along_query(row) for row in self.rows]
+
+    def _along_query(self, row: Row) -> tuple[str, str]:
+        both = (text.encode("ascii").translate(self._table) for text in aligned_texts(row))
+        if row.strand == "minus":
+            both = (text.translate(complement())[::-1] for text in both)
+        query, subject = (text.decode("ascii") for text in both)
+        return query, subject
 
     @cached_property
     def positives(self) -> NDArray[np.int64]:
         """Pairs of letters with a positive score."""
-        found = [row.alignment().positives or 0 for row in self.some.rows()]
-        return np.array(found, np.int64)
+        return np.array([row.alignment().positives or 0 for row in self.rows], np.int64)
 
-    def frames(self) -> tuple[Texts, Texts]:
-        """The frames of queries and subjects: BLAST's words for strands."""
+    def strands(self, plus: str, minus: str, protein: str) -> Texts:
+        """BLAST's words for the strand of each subject."""
         if self.protein:
-            return ["0"] * len(self.some), ["0"] * len(self.some)
-        return ["1"] * len(self.some), ["-1" if minus else "1" for minus in self.minus]
-
-    def strands(self) -> Texts:
-        """The strands of the subjects."""
-        if self.protein:
-            return ["N/A"] * len(self.some)
-        return ["minus" if minus else "plus" for minus in self.minus]
+            return [protein] * len(self.minus)
+        return [minus if turned else plus for turned in self.minus]
 
     def btop(self) -> Texts:
         """BLAST's traceback operations: how many letters match, and the pairs that do not."""
-        rows = self.some.rows()
-        return [_btop(row, *both) for row, both in zip(rows, self.letters, strict=True)]
+        return [_btop(row, *both) for row, both in zip(self.rows, self.letters, strict=True)]
 
     def covered(self) -> Texts:
         """The share of each query that is aligned, in percent."""
         spans = self.some.values("query_end") - self.some.values("query_start")
-        sizes = np.array([len(row.query) for row in self.some.rows()])
+        sizes = np.array([len(row.query) for row in self.rows])
         return texts(np.rint(100 * spans / sizes).astype(np.int64))
 
     def titles(self) -> Texts:
         """Name and description of each subject."""
-        found = (row.target for row in self.some.rows())
+        found = (row.target for row in self.rows)
         return [printable(f"{of.name} {of.description}") or "target" for of in found]
-
-
-def _along_query(row: Row, table: bytes) -> tuple[str, str]:
-    query, target = (text.encode("ascii").translate(table) for text in aligned_texts(row))
-    if row.strand == "minus":
-        query, target = (text.translate(complement())[::-1] for text in (query, target))
-    return query.decode("ascii"), target.decode("ascii")
 
 
 def _btop(row: Row, query: str, subject: str) -> str:
@@ -147,13 +144,13 @@ FIELDS: dict[str, _Column] = {
     "gapopen": ("gap opens", lambda hits: texts(hits.opened)),
     "gaps": ("gaps", lambda hits: texts(hits.gaps)),
     "ppos": ("% positives", lambda hits: _percent(hits.positives / hits.columns, 2)),
-    "frames": ("query/sbjct frames", lambda hits: map("/".join, zip(*hits.frames(), strict=True))),
-    "qframe": ("query frame", lambda hits: hits.frames()[0]),
-    "sframe": ("sbjct frame", lambda hits: hits.frames()[1]),
+    "frames": ("query/sbjct frames", lambda hits: hits.strands("1/1", "1/-1", "0/0")),
+    "qframe": ("query frame", lambda hits: hits.strands("1", "1", "0")),
+    "sframe": ("sbjct frame", lambda hits: hits.strands("1", "-1", "0")),
     "btop": ("BTOP", lambda hits: hits.btop()),
     "stitle": ("subject title", lambda hits: hits.titles()),
     "salltitles": ("subject titles", lambda hits: hits.titles()),
-    "sstrand": ("subject strand", lambda hits: hits.strands()),
+    "sstrand": ("subject strand", lambda hits: hits.strands("plus", "minus", "N/A")),
     "qcovhsp": ("% hsp coverage", lambda hits: hits.covered()),
 }
 _NAMES = {title: name for name, (title, _) in FIELDS.items()}
@@ -274,14 +271,14 @@ def _record(lines: Lines, said: dict[str, Any], scorings: list[Scoring]) -> Reco
         return None if value in (None, "N/A", "") else kind(value)
 
     def first(*names: str) -> str:
-        found = [said.pop(name) for name in names if name in said]
-        return found[0] if found else ""
+        return next(iter([said.pop(name) for name in names if name in said]), "")
 
-    i0, i1, j0, j1 = (number(name) for name in ("qstart", "qend", "sstart", "send"))
-    if None in (i0, i1, j0, j1):
+    places = [number(name) for name in ("qstart", "qend", "sstart", "send")]
+    if None in places:
         raise lines.wrong("a table without qstart, qend, sstart and send says no coordinates")
-    if min(i0, i1, j0, j1) < 1:
+    if min(places) < 1:
         raise lines.wrong("positions count from 1")
+    i0, i1, j0, j1 = places
     # the positions of a single letter say no strand
     minus = (i0 > i1) != (j0 > j1) or (j0 == j1 and said.get("sstrand") == "minus")
     columns, matches, share = number("length"), number("nident"), said.get("pident")

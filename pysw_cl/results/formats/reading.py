@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ...errors import FormatError
-
-if TYPE_CHECKING:
-    from ..cigar import Runs
+from ..cigar import Runs
 
 _CIGAR = re.compile(r"(?:[0-9]+[MIDNSHP=X])+")
 _RUN = re.compile(r"([0-9]+)([MIDNSHP=X])")
@@ -95,22 +95,10 @@ class Lines:
         return found
 
 
-class Clipped(NamedTuple):
-    """The CIGAR of a file: its runs, and the letters that are clipped before and after them."""
-
-    runs: Runs
-    before: int
-    after: int
-    #: How many of the clipped letters the file does not have.
-    hard: int
-
-
-def runs_in(lines: Lines, cigar: str) -> Clipped:
-    """The runs of a CIGAR of a file, without 'P'.  Raises FormatError for what is no CIGAR."""
-    import numpy as np
-
-    from ..cigar import Runs
-
+def runs_in(lines: Lines, cigar: str) -> tuple[Runs, int, int, int]:
+    """The runs of a CIGAR of a file, without 'P', how many letters are clipped before and after
+    them, and how many of these the file does not have (H).  Raises FormatError for what is no
+    CIGAR."""
     if not _CIGAR.fullmatch(cigar):
         raise lines.wrong(f"{cigar[:40]!r} is not a CIGAR")
     runs = [(int(length), op) for length, op in _RUN.findall(cigar)]
@@ -126,7 +114,7 @@ def runs_in(lines: Lines, cigar: str) -> Clipped:
         raise lines.wrong(f"the CIGAR {cigar[:40]!r} has clips inside")
     ops = "".join(op for _, op in inner).encode("ascii")
     lengths = np.array([length for length, _ in inner], np.int64)
-    return Clipped(Runs(np.frombuffer(ops, np.uint8), lengths), clips[0], clips[1], hard)
+    return Runs(np.frombuffer(ops, np.uint8), lengths), clips[0], clips[1], hard
 
 
 def known_matches(runs: Runs, differences: Any) -> tuple[Runs, int | None]:
@@ -138,8 +126,6 @@ def known_matches(runs: Runs, differences: Any) -> tuple[Runs, int | None]:
         return runs, None
     matches = runs.count("=XMID") - differences
     if matches == runs.count("=M"):
-        from ..cigar import Runs
-
         ops = runs.ops.copy()
         ops[ops == ord("M")] = ord("=")
         runs = Runs(ops, runs.lengths).merged()
