@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .api.align import align as align
+    from .api.align import align_top as align_top
     from .api.align import resume as resume
     from .api.aligner import Aligner as Aligner
     from .api.ends import best_ends as best_ends
+    from .api.ends import trace_ends as trace_ends
     from .api.files import read as read
     from .api.files import write as write
+    from .api.files import write_sequences as write_sequences
     from .api.many import align_many as align_many
     from .api.many import align_paths as align_paths
     from .api.predict import plan as plan
     from .api.predict import predict as predict
     from .api.prepare import prepare as prepare
     from .api.profiles import profile as profile
-    from .api.sequence_files import write_sequences as write_sequences
-    from .api.top import align_top as align_top
-    from .api.trace_ends import trace_ends as trace_ends
     from .api.tune import tune as tune
     from .drivers.prepared import Batch as Batch
     from .drivers.progress import Stage as Stage
@@ -58,9 +58,9 @@ _HOME = {
     "align": "api.align",
     "align_many": "api.many",
     "align_paths": "api.many",
-    "align_top": "api.top",
+    "align_top": "api.align",
     "best_ends": "api.ends",
-    "trace_ends": "api.trace_ends",
+    "trace_ends": "api.ends",
     "tune": "api.tune",
     "devices": "opencl.listing",
     "read": "api.files",
@@ -69,7 +69,7 @@ _HOME = {
     "predict": "api.predict",
     "prepare": "api.prepare",
     "profile": "api.profiles",
-    "write_sequences": "api.sequence_files",
+    "write_sequences": "api.files",
     "DeviceInfo": "opencl.listing",
     "Choice": "planning.model.predict",
     "Prediction": "planning.model.predict",

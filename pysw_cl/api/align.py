@@ -1,4 +1,4 @@
-"""What users call: ``align`` and ``resume``."""
+"""What users call for one pair: ``align``, ``resume`` and ``align_top``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 from ..checkpoint.run import saved_strands
@@ -16,16 +16,18 @@ from ..drivers.job import Job
 from ..drivers.options import (
     AlignOptions,
     AlignResources,
+    ModeOptions,
     Output,
     RangeOptions,
     Resources,
     ResumeResources,
+    TopOptions,
     made_of,
     made_once,
 )
 from ..drivers.problem import FreeEnds, Mode
 from ..drivers.progress import Progress
-from ..drivers.run import Saved, run
+from ..drivers.run import Saved, run, run_top
 from ..engines.choose_device import Kind, attempts, by_time
 from ..engines.registry import engine_for
 from ..errors import InputError, InternalError
@@ -185,9 +187,7 @@ def align_with(
     options = options.of_query(a)
     started = time.perf_counter()
     resources.band_cost(options.mode)  # refused before there is any work or folder
-    job = job_of(a, b, options, options.mode, options.free, options.second_best)
-    if not quiet:
-        advise_pair(job.frame, options.scoring, options.mode)
+    job = job_of(a, b, options, quiet)
     for attempt in _attempts(job, resources):
         with (
             attempt as device,
@@ -196,13 +196,9 @@ def align_with(
         ):
             engine = make_engine(resources, device)  # before a folder is made
             with _saving(job, resources, options.left_align) as saved:
-                found = run(job, partial(_same, engine), resources, progress, saved, started)
+                found = run(job, lambda: engine, resources, progress, saved, started)  # noqa: B023
                 return _on_the_left(found, options.left_align)
     raise InternalError("no device was tried")
-
-
-def _same(engine: Engine) -> Engine:
-    return engine
 
 
 def _attempts(job: Job, resources: AlignResources) -> Iterable[AbstractContextManager[Any]]:
@@ -272,6 +268,89 @@ def resume_with(given: ResumeResources) -> Alignment:
             return _on_the_left(found, store.resources.left_align)
 
 
+def align_top(
+    a: Any,
+    b: Any,
+    *,
+    k: int = 10,
+    sub_score: Any = (1, -3),
+    gap_cost: Any = None,
+    wildcard: str | None = None,
+    unknown: str = "error",
+    allow_odd_scoring: bool = False,
+    min_score: float = 1,
+    device: Any = "auto",
+    plan: Plan | Mapping[str, Any] | None = None,
+    progress: Progress | bool | None = None,
+    output: Output = "path",
+    kernel_times: bool = False,
+    strand: Strand = "plus",
+    left_align: bool = False,
+    query_range: tuple[int, int] | None = None,
+    target_range: tuple[int, int] | None = None,
+) -> list[Alignment]:
+    """The best local alignments of query ``a`` with target ``b`` that share no aligned pair.
+
+    The first is that of ``align``.  Each further one is the best local alignment in which no
+    letter of ``a`` stands opposite a letter of ``b`` that it stands opposite in an earlier one
+    (Waterman & Eggert 1987, J Mol Biol 197, 723-728); so repeats, domains and copies in another
+    order come one by one, and not the first alignment's neighbours in many variants.  Exactly: the
+    i-th result is the canonical best local alignment of the matrix in which the diagonal steps of
+    all earlier ones are forbidden.
+
+    Parameters
+    ----------
+    a, b, sub_score, gap_cost, wildcard, unknown, allow_odd_scoring, device, plan, kernel_times
+        As for ``align``; a gap of k letters costs ``open + k * extend``.
+    query_range, target_range
+        As for ``align``.
+    k : int
+        How many alignments at most, 1 or more.
+    min_score : number above 0
+        The least score of a result, in units of ``sub_score``.
+    progress : callable or True, optional
+        As for ``align``.  Beside the cells of the first sweep, ``total`` has about what the
+        alignments take; if there are fewer than ``k``, the last call is a leap.  The stage is
+        "alignment", with the number of the one that is searched.
+    strand : "plus", "minus" or "both"
+        Align the query as it is, its reverse complement, or both.  Each strand has a matrix of its
+        own, so a pair is two letters and the strand on which they stand opposite each other: an
+        alignment on one strand forbids nothing on the other.  The alignments of "both" are the
+        best of the two lists, by decreasing score, plus before minus among equals.
+    left_align : bool
+        As for ``align``, when all are found, so two results may share pairs beside a gap then.
+    output : "path", "ends" or "score"
+        What a result has.  All paths but the last are computed in any case.
+
+    Returns
+    -------
+    list of Alignment
+        At most ``k``, by decreasing score; empty if nothing scores ``min_score``.  The ``stats`` of
+        each are what it took after the one before.
+
+    Raises
+    ------
+    InputError
+        For sequences, scorings, options and plans that cannot be used (its subclasses say which).
+    DeviceError
+        If there is no usable device, or it fails or runs out of memory.
+    """
+    given = locals()
+    return align_top_with(a, b, made_of(TopOptions, given), made_of(Resources, given))
+
+
+def align_top_with(
+    a: Any, b: Any, options: TopOptions, resources: Resources, quiet: bool = False
+) -> list[Alignment]:
+    """`align_top`, with options that are checked; ``quiet``: without a warning about the input."""
+    started = time.perf_counter()
+    options = options.of_query(a)
+    job = job_of(a, b, options, quiet)
+    with told(resources.progress) as progress, expecting(programs("path")):
+        results = run_top(job, make_engine(resources), options, progress, started)
+    return [_on_the_left(one, options.left_align) for one in results]
+
+
 def make_engine(resources: Resources, device: Any = None) -> Engine:
     """The engine that a plan asks for, on a ``device`` (default: theirs)."""
     given = resources.device if device is None else device
@@ -290,20 +369,18 @@ def _kind(job: Job) -> Kind:
     return Kind(*job.frame.shape, job.scoring, job.mode, job.output, job.free_ends, job.both)
 
 
-def job_of(
-    a: Any,
-    b: Any,
-    options: RangeOptions,
-    mode: str,
-    free: FreeEnds,
-    second_best: bool = False,
-) -> Job:
-    """What is to be computed for a query and a target, both checked."""
+def job_of(a: Any, b: Any, options: RangeOptions, quiet: bool = True) -> Job:
+    """What is to be computed for a query and a target, both checked.  Not ``quiet``: what is odd
+    about them is a warning at the call of what called this one's caller."""
     ranges, scoring = (options.query_range, options.target_range), options.scoring
     query = as_sequence(sequence_of(a), "query", False, scoring.alphabet)
     target = as_sequence(b, "target", False, scoring.alphabet)
     frames = make_frames(query, target, *ranges, options.strand, scoring)
-    check_range(scoring, *frames[0].shape, mode)
-    both = len(frames) > 1
-    asked = mode, free.flags, options.output
-    return Job(query, target, scoring, *asked, frames[0], both, second_best=second_best)
+    check_range(scoring, *frames[0].shape, options.compared)
+    ends, second = FreeEnds(), False
+    if isinstance(options, ModeOptions):
+        ends, second = options.free, options.second_best
+    if not quiet:
+        advise_pair(frames[0], scoring, options.compared, stacklevel=5)
+    asked = options.compared, ends.flags, options.output
+    return Job(query, target, scoring, *asked, frames[0], len(frames) > 1, second_best=second)

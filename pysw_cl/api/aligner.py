@@ -28,10 +28,9 @@ from ..planning.plan import Plan
 from ..results.alignment import Alignment
 from ..scoring.scoring import Scoring
 from ..sequences.coordinates import Strand
-from .align import align_with
+from .align import align_top_with, align_with
 from .many import align_many_with
 from .pair_aligner import PairAligner
-from .top import align_top_with
 
 Range = tuple[int, int] | None
 #: The options beside the scoring that all calls have.

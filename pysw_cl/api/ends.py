@@ -1,30 +1,40 @@
-"""What users call: ``best_ends``."""
+"""What users call for the ends of local alignments: ``best_ends`` and ``trace_ends``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..drivers.best_ends import best_ends as find_ends
-from ..drivers.job import Job
-from ..drivers.options import EndsOptions, Resources, made_of
-from ..drivers.problem import FreeEnds
-from ..drivers.progress import PairProgress, Progress
+from ..drivers.job import Found, Job, alignment_of
+from ..drivers.options import UNREACHED, EndsOptions, Resources, TraceOptions, made_of
+from ..drivers.progress import PairProgress, Progress, RunProgress, Stage
+from ..drivers.run import checked
+from ..drivers.trace_ends import trace_ends as find_paths
 from ..engines.registry import row_of
-from ..errors import InputError, shown
+from ..errors import InputError, InternalError, PyswError, RecomputedWarning, items, shown
 from ..opencl.builds import expecting
 from ..planning.plan import Plan
+from ..results.aligned_pair import unscale
+from ..results.alignment import Alignment
+from ..results.stats import Stats
 from ..sequences.coordinates import Strand
-from ..tiles.tile import Cells
-from .advice import advise_pair
-from .align import job_of, make_engine
+from ..sequences.lent import refuse_masked
+from ..tiles.contract import Engine
+from ..tiles.tile import Cells, Hit
+from .align import job_of, make_engine, programs
 from .bar import told
 
 #: The ``engine`` that leaves the choice to the package.
 AUTO = "auto"
+#: The columns of an end.
+NAMES = ("score", "query_end", "target_end")
 
 
 def best_ends(
@@ -116,9 +126,7 @@ def best_ends_with(
 ) -> NDArray[Any]:
     """`best_ends`, with options that are checked; ``quiet``: without a warning about the input."""
     options = options.of_query(a)
-    job = job_of(a, b, options, "local", FreeEnds())
-    if not quiet:
-        advise_pair(job.frame, options.scoring, "local")
+    job = job_of(a, b, options, quiet)
     engine = make_engine(resources)
     k, separation = int(options.k), int(options.min_separation)
     jobs, found = job.strands(False), []
@@ -146,3 +154,206 @@ def _in_sequences(cells: Cells, job: Job, stranded: bool) -> NDArray[Any]:
     if stranded:
         found["strand"] = frame.strand
     return found
+
+
+def trace_ends(
+    a: Any,
+    b: Any,
+    ends: Any,
+    *,
+    highest: float | None = None,
+    sub_score: Any = (1, -3),
+    gap_cost: Any = None,
+    wildcard: str | None = None,
+    unknown: str = "error",
+    allow_odd_scoring: bool = False,
+    query_range: tuple[int, int] | None = None,
+    target_range: tuple[int, int] | None = None,
+    engine: str = AUTO,
+    device: Any = "auto",
+    plan: Plan | Mapping[str, Any] | None = None,
+    progress: Progress | bool | None = None,
+    kernel_times: bool = False,
+    strand: Strand = "plus",
+) -> list[Alignment]:
+    """The local alignments of query ``a`` with target ``b`` that end at given places.
+
+    Each is the best alignment that ends there, by its canonical path: what `align` finds if that
+    place is the best end.  It is kernel 2 of the SSCA#1 benchmark (Bader et al. 2006;
+    Khajeh-Saeed & Perot 2011, GPU Computing Gems, chapter 13).
+
+    Parameters
+    ----------
+    ends : structured array, or rows of (score, query_end, target_end)
+        What `best_ends` returns for the same arguments, or some of its rows, in any order; a row
+        may come several times.  Ends are 0-based and exclusive, in the whole sequences as given.
+    highest : number, optional
+        The highest score of all, which is that of the first row that `best_ends` returns.  No
+        result needs it, but with it less of the matrix is computed.  A path may be another one of
+        the same score if some alignment scores more.
+    a, b, sub_score, gap_cost, wildcard, unknown, allow_odd_scoring, query_range, target_range
+        As for ``best_ends``; a gap of k letters costs ``open + k * extend``.
+    engine, device, plan, kernel_times
+        As for ``best_ends`` and ``align``; none changes a result.
+    progress : callable or True, optional
+        As for ``align``, with ends in the place of cells.
+    strand : "plus", "minus" or "both"
+        As for ``best_ends``; for "both" ``ends`` have a field ``strand``.
+
+    Returns
+    -------
+    list of Alignment
+        One for each row of ``ends``, in that order.  ``stats`` of the first are what all of them
+        took; those of the others are empty.
+
+    Raises
+    ------
+    InputError
+        If the score of an end is not the best score of an alignment that ends there, and for
+        sequences, scorings, options and plans that cannot be used (its subclasses say which).
+    DeviceError
+        If there is no usable device, or it fails or runs out of memory.
+    """
+    given = locals()
+    options = made_of(TraceOptions, given)
+    resources = made_of(Resources, {**given, "plan": with_engine(engine, plan)})
+    return trace_ends_with(a, b, ends, options, resources)
+
+
+def trace_ends_with(
+    a: Any, b: Any, ends: Any, options: TraceOptions, resources: Resources, known: bool = False
+) -> list[Alignment]:
+    """`trace_ends`, with options that are checked.  ``known``: the ends are those that `best_ends`
+    found, so that a wrong score is no mistake of the caller."""
+    if options.strand == "both":
+        return _of_strands(a, b, ends, options, resources, known)
+    started = time.perf_counter()
+    options = options.of_query(a)
+    job = job_of(a, b, options)
+    hits = _hits(ends, job, options.highest)
+    places = {(hit.row, hit.column): hit for hit in hits}
+    different = list(places.values())
+    most = None if options.highest is None else round(options.highest * job.scoring.scale)
+
+    def compute(engine: Engine) -> list[Alignment]:
+        found = find_paths(engine, job, different, most, _teller(run, len(different)))
+        stats = Stats(found.cells, found.launches)
+        stats.device_bytes, stats.kernel_seconds = engine.peak_bytes, engine.kernel_seconds
+        paths = dict(zip(places, found.paths, strict=True))
+        results: list[Alignment] = []
+        for number, hit in enumerate(hits):
+            path = paths[hit.row, hit.column]
+            assert path is not None and path.score is not None
+            if path.score != hit.score:
+                raise _wrong(number, hit, path.score, job, known)
+            cost = Stats() if results else stats
+            results.append(alignment_of(job, Found(hit, path, engine.plan, cost, None)))
+        stats.seconds = time.perf_counter() - started
+        return results
+
+    rows, columns = job.frame.shape
+    with told(resources.progress) as run, expecting(programs("path")):
+        engine = make_engine(resources)
+        if not hits:
+            return []
+        results, wrong = checked(compute, engine, rows * columns)
+    if wrong is not None:
+        results[0].stats.recomputed += 1
+        warnings.warn(wrong, RecomputedWarning, stacklevel=3)
+    return results
+
+
+def _of_strands(
+    a: Any, b: Any, ends: Any, options: TraceOptions, resources: Resources, known: bool
+) -> list[Alignment]:
+    """`trace_ends` of both strands, one after the other."""
+    if "strand" not in (getattr(getattr(ends, "dtype", None), "names", None) or ()):
+        raise InputError("with strand='both' ends say their strand, as those of best_ends do")
+    minus, found = np.atleast_1d(ends["strand"]) == "minus", {}
+    for strand, chosen in (("plus", ~minus), ("minus", minus)):
+        one = replace(options, strand=strand)
+        some = np.atleast_1d(ends)[chosen]
+        found[strand] = iter(trace_ends_with(a, b, some, one, resources, known))
+    return [next(found["minus" if one else "plus"]) for one in minus]
+
+
+def _teller(run: RunProgress, total: int) -> Callable[[int], None]:
+    """What tells ``run`` of ends that are found."""
+    count = 0
+
+    def tell(more: int) -> None:
+        nonlocal count
+        count += more
+        run.tell(count, Stage("alignment", min(count + 1, total), total))
+
+    run.begin(total)
+    tell(0)
+    return tell
+
+
+def _hits(ends: Any, job: Job, highest: float | None) -> list[Hit]:
+    """The ends as cells of the frame, with scores in the scoring's own integers."""
+    rows, frame, limit = _rows(ends), job.frame, np.inf if highest is None else highest
+    first, last = np.array([frame.row, frame.column]), np.array([frame.row_end, frame.column_end])
+    scores, places = rows[:, 0] * job.scoring.scale, rows[:, 1:]
+    whole = (scores % 1 == 0) & (places % 1 == 0).all(axis=1)
+    before = np.array([int(frame.minus), 0])  # on the minus strand query ends are where it begins
+    inside = ((places > first - before) & (places <= last - before)).all(axis=1)
+    possible = (scores > 0) & (rows[:, 0] <= limit) & (scores < UNREACHED)
+    for good, words in (
+        (whole, "ends are whole numbers, and their scores those of the scoring"),
+        (inside, f"an end is between {frame.row + 1 - before[0]:,} and "
+         f"{frame.row_end - before[0]:,} in the query and "
+         f"between {frame.column + 1:,} and {frame.column_end:,} in the target"),
+        (possible, "a score is above 0, and not above the highest one"),
+    ):  # fmt: skip
+        if not good.all():
+            number = int(np.flatnonzero(~good)[0])
+            score, row, column = (f"{value:,.15g}" for value in rows[number].tolist())
+            raise InputError(
+                f"end {number} has the score {score}, query end {row} and target end {column}: "
+                f"{words}"
+            )
+    places = np.abs(places - (frame.row_end if frame.minus else frame.row, frame.column))
+    cells = np.column_stack([scores, places]).astype(np.int64).tolist()
+    return [Hit(*cell) for cell in cells]
+
+
+def _rows(ends: Any) -> Any:
+    """The ends as an array of three columns."""
+    refuse_masked(ends, "array of ends", InputError)
+    names = getattr(getattr(ends, "dtype", None), "names", None)
+    if names is not None:
+        missing = [name for name in NAMES if name not in names]
+        if missing:
+            raise InputError(f"ends have no {', '.join(missing)}; they have {', '.join(names)}")
+        columns = [np.atleast_1d(ends[name]) for name in NAMES]
+        return np.stack([column.astype(np.float64) for column in columns], axis=1)
+    try:
+        rows = np.array([tuple(end) for end in items(ends, "ends")], np.float64)
+        if rows.size == 0:
+            return rows.reshape(0, 3)
+        if rows.ndim == 2 and rows.shape[1] == 3 and np.isfinite(rows).all():
+            return rows
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise InputError(
+        "ends are rows of (score, query_end, target_end), as best_ends returns them, not "
+        f"{shown(ends)}"
+    )
+
+
+def _wrong(number: int, hit: Hit, score: int, job: Job, known: bool) -> PyswError:
+    """The error of an end whose score is another one."""
+    said, is_ = unscale(hit.score, job.scoring), unscale(score, job.scoring)
+    frame = job.frame
+    row, column = frame.rows(None, hit.row)[0 if frame.minus else 1], frame.column + hit.column
+    text = (
+        f"end {number}, at query end {row:,} and target end {column:,}, is said to score {said}, "
+        f"but the best alignment that ends there scores {is_}"
+    )
+    if known:
+        return InternalError(f"{text}; please report this with both sequences and all arguments")
+    return InputError(
+        f"{text}; give ends that best_ends found, with the same sequences, ranges and scoring"
+    )

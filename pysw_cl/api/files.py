@@ -1,4 +1,4 @@
-"""What users call for files of results: ``write`` and ``read``."""
+"""What users call for files: ``write`` and ``read`` for results, and ``write_sequences``."""
 
 from __future__ import annotations
 
@@ -8,25 +8,41 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from itertools import chain, islice
+from pathlib import PurePath
 from typing import Any, TextIO
 
 import numpy as np
 
 from ..drivers.options import ManyOptions
-from ..errors import InputError, file_name, is_iterable, items, shown, texts, whole_number
+from ..errors import (
+    InputError,
+    choice,
+    file_name,
+    is_iterable,
+    items,
+    printable,
+    shown,
+    texts,
+    whole_number,
+)
 from ..results.alignment import Alignment
-from ..results.formats import FORMATS, format_named, format_of_file, make_writer, reader_of
+from ..results.formats import FORMATS, PACKED, format_named, format_of_file, make_writer, reader_of
 from ..results.formats.columns import AT_ONCE, TableRows
+from ..results.formats.fasta import WIDTH, folded
 from ..results.formats.files import opened, written
 from ..results.formats.reading import Lines, Record
 from ..results.formats.row import Letters, Row, row_of, shown_name
 from ..results.formats.writer import Setting, mode_in_words
 from ..scoring.scoring import make_scoring
-from ..sequences.alphabet import is_nucleotide
+from ..sequences.alphabet import PIECE, is_nucleotide
 from ..sequences.lent import refuse_masked
+from ..sequences.sequence import Sequence as NamedSequence
+from ..sequences.sequence import as_sequence, check_letters
 
 #: Where results are written and read: the name of a file, ``-``, or a text stream.
 Place = str | os.PathLike[str] | TextIO
+#: The formats of sequences, and the ends of the names of their files.
+_ENDS = {"fasta": (".fa", ".fasta", ".fna", ".ffn", ".faa"), "fastq": (".fq", ".fastq")}
 #: Arguments of `align_many` that do not decide what its rows mean.
 _ELSE = ("device", "plan", "progress", "output", "strand", "second_best")
 
@@ -171,19 +187,15 @@ def _format(path: Place, format: str | None) -> str:
     found = format_of_file(place)
     if found is None:
         ends = ", ".join(one.extensions[0] for one in FORMATS.values())
-        raise InputError(
-            f"the name {place!r} says no format ({ends}); give format=, such as 'paf'"
-            if place and place != "-"
-            else "a stream has no name that says the format; give format=, such as 'paf'"
-        )
+        says = f"the name {place!r} says no format ({ends})"
+        if place in ("", "-"):
+            says = "a stream has no name that says the format"
+        raise InputError(f"{says}; give format=, such as 'paf'")
     return found
 
 
 def _rows(
-    results: Any,
-    pairs: Sequence[tuple[Any, Any]] | None,
-    names: Sequence[tuple[str, str]] | None,
-    asked: dict[str, Any],
+    results: Any, pairs: Any, names: Any, asked: dict[str, Any]
 ) -> tuple[Iterable[Row], Setting]:
     """Results as rows, and what is the same for all of them."""
     if isinstance(results, np.ndarray) and results.dtype.names:
@@ -197,17 +209,14 @@ def _rows(
         return [], Setting()
     mode = mode_in_words(first.mode, first.free_ends)
     ends = "score" if first.target_end is None else "ends"
-    setting = Setting("path" if first.runs is not None else ends, first.scoring, mode)
-    setting = replace(setting, second_best=first.second_best is not None)
+    output, second = "path" if first.runs is not None else ends, first.second_best is not None
+    setting = Setting(output, first.scoring, mode, second_best=second)
     rows = map(row_of, chain([first], _alike(first, source)))
     return list(rows) if isinstance(results, list | tuple) else rows, setting
 
 
 def _table_rows(
-    table: Any,
-    pairs: Sequence[tuple[Any, Any]] | None,
-    names: Sequence[tuple[str, str]] | None,
-    asked: dict[str, Any],
+    table: Any, pairs: Any, names: Any, asked: dict[str, Any]
 ) -> tuple[TableRows, Setting]:
     refuse_masked(table, "array of results", InputError)
     fields = table.dtype.names or ()
@@ -216,23 +225,19 @@ def _table_rows(
     numbers = table["pair"].tolist() if "pair" in fields else None
     pairs, names = _twos(pairs, "pairs"), _twos(names, "names")
     for what, given in (("pairs", pairs), ("names", names)):
-        if given is None and what == "names":
-            continue
-        if given is not None and numbers is not None:
-            if max(numbers, default=-1) >= len(given):
-                raise InputError(
-                    f"a row is of pair {max(numbers)}, and there are {len(given):,} {what}; give "
-                    f"all that align_many was given as {what}="
-                )
-            continue
         count = None if given is None else len(given)
-        if count != len(table):
+        if numbers is not None and count is not None:
+            if max(numbers, default=-1) >= count:
+                raise InputError(
+                    f"a row is of pair {max(numbers)}, and there are {count:,} {what}; give all "
+                    f"that align_many was given as {what}="
+                )
+        elif count != len(table) and not (count is None and what == "names"):
             said = "no" if count is None else f"{count:,}"
             raise InputError(
                 f"the array of align_many has {len(table):,} rows, and there are {said} {what}; "
                 f"give those of its rows as {what}="
             )
-    assert pairs is not None
     if numbers is not None:
         pairs = [pairs[k] for k in numbers]
         names = None if names is None else [names[k] for k in numbers]
@@ -302,7 +307,7 @@ def _targets_of(rows: Iterable[Row]) -> list[tuple[str, int]]:
     """Names and lengths of the targets of results, in their order."""
     found: dict[str, Letters] = {}
     last: Letters | None = None
-    for target in _each_target(rows):
+    for target in chain.from_iterable(map(_targets, _parts(rows))):
         if target is last:
             continue
         last = target
@@ -316,19 +321,75 @@ def _targets_of(rows: Iterable[Row]) -> list[tuple[str, int]]:
     return [(name, len(target)) for name, target in found.items()]
 
 
-def _each_target(rows: Iterable[Row]) -> Iterator[Letters]:
-    if isinstance(rows, TableRows):
-        for part in rows.parts():
-            yield from part.letters()[1]
-    else:
-        yield from (row.target for row in rows)
+def _targets(part: Iterable[Row]) -> Iterable[Letters]:
+    return part.letters()[1] if isinstance(part, TableRows) else [row.target for row in part]
 
 
 def _named(target: Any) -> tuple[str, int]:
     """Name and length of a target."""
     if isinstance(target, tuple) and len(target) == 2:
         return str(target[0]), whole_number(target[1], "the length of a target", 1)
-    from ..sequences.sequence import as_sequence
-
     found = target if hasattr(target, "name") else as_sequence(target, "target")
     return found.name, len(found)
+
+
+def write_sequences(
+    sequences: Iterable[Any], path: Place, format: str | None = None, *, width: int = WIDTH
+) -> None:
+    """Write sequences into a FASTA or FASTQ file, which `read_sequences` reads.
+
+    Parameters
+    ----------
+    sequences : iterable of sequences
+        Whatever `align` takes, one by one as they come, or one alone.  One without a name has its
+        number, from 1.  In names blanks become _ and control characters what URLs have for them.
+    path : str, path or text stream
+        Where to, as for `write`; a file that ends with .gz, .bz2, .xz or .zst is compressed.
+    format : "fasta" or "fastq", optional
+        By default what the end of the file's name says.  FASTQ needs `Sequence.quality`.
+    width : int, optional
+        Letters on a line of FASTA.
+
+    Raises
+    ------
+    InputError
+        For what is no sequence or cannot be in such a file; it says which one.
+    FileError
+        If the file cannot be written.
+    """
+    place = place_of(path, "write")
+    if format is None:
+        file = PurePath(place.lower() if isinstance(place, str) else "")
+        end = file.with_suffix("").suffix if file.suffix in PACKED else file.suffix
+        format = next((kind for kind, ends in _ENDS.items() if end in ends), None)
+        if format is None:
+            says = f"the name {place!r} says" if isinstance(place, str) else "a stream says"
+            raise InputError(f"{says} no format (.fa, .fq); give format='fasta' or 'fastq'")
+    choice(format, "format", _ENDS)
+    width = whole_number(width, "width", 1)
+    kind = type(sequences)  # scikit-bio's and Biopython's are iterables of letters, too
+    alone = issubclass(kind, str | NamedSequence) or hasattr(kind, "metadata")
+    if alone or hasattr(kind, "__bytes__"):
+        sequences = [sequences]
+    if not is_iterable(sequences):
+        raise InputError(f"sequences must be an iterable of sequences, not {shown(sequences)}")
+    with written(place) as stream:
+        is_raw = getattr(stream, "errors", "") == "surrogateescape"  # takes bytes that are no text
+        for number, given in enumerate(sequences, 1):
+            one = as_sequence(given, f"sequence {number}", check=False)
+            letters, quality = one.read(), one.quality
+            check_letters(letters, f"sequence {number}")
+            name = printable(one.name, "_", is_raw) or str(number)
+            title = f"{name} {printable(one.description, ' ', is_raw)}".rstrip()
+            if format == "fastq":
+                if quality is None:
+                    raise InputError(f"sequence {number}, {name!r}, has no qualities; write FASTA")
+                both = (line.tobytes().decode("ascii") for line in (letters, quality))
+                stream.write("@{}\n{}\n+\n{}\n".format(title, *both))
+                continue
+            if (letters == ord(">")).any():
+                raise InputError(f"sequence {number}, {name!r}, has '>', which begins a record")
+            stream.write(f">{title}\n")
+            step = max(1, PIECE // width) * width
+            for k in range(0, len(letters), step):
+                stream.write(folded(letters[k : k + step].tobytes().decode("ascii"), width))

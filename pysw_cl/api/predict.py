@@ -104,7 +104,7 @@ def predict(
         size = length_of(a, "a"), length_of(b, "b")
     else:
         options = options.of_query(a)
-        job = job_of(a, b, options, options.mode, options.free)
+        job = job_of(a, b, options)
         size = job.frame.shape
     runtime = devices_for(device, *size, options, plan)[0][0]
     return predict_on(runtime, *size, options, plan, job, prune)

@@ -1,26 +1,34 @@
-"""``pysw-cl align``, and what ``pysw-cl plot`` runs."""
+"""``pysw-cl align``, and ``plot``, which draws what it finds."""
 
 from __future__ import annotations
 
-import argparse
+from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
-from itertools import chain, islice
+from heapq import nlargest
+from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any
 
-from ..results.formats import FORMATS
+from ..errors import RangeError, SequenceError
+from ..results.formats.row import Row, row_of
 from .arguments import add_compared, add_run
 from .asked import advise, align_asked, check_together, plan_asked, setting_asked, usage
-from .compute import drawn, has_batches, one_by_one, select
 from .output import Results, Running, running
 from .parser import count, number
-from .records import counted, every_pair, how_many, matched_pairs, only, sides_of
-from .saved_pairs import SavedPairs
+from .records import counted, every_pair, how_many, matched_pairs, only, place, ranges, sides_of
+from .resume import SavedPairs
 
 if TYPE_CHECKING:
-    from ..results.formats.row import Row
+    from ..results.alignment import Alignment
+    from ..sequences.sequence import Sequence
     from .records import Pair
+
+#: What is said of pairs that are compared one after the other.
+ONE_BY_ONE = (
+    "note: with {} pairs are compared one after the other; without it all go to the device together"
+)
 
 
 def add_to(commands: Any) -> None:
@@ -91,7 +99,28 @@ def _add_choice(add: Any) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
+def add_plot_to(commands: Any) -> None:
+    """Declare the subcommand."""
+    parser = commands.add_parser(
+        "plot",
+        help="align a query against a target and draw the path over the matrix",
+        description="Align the record of QUERY against the record of TARGET, write the result as "
+        "align does, and draw it into PICTURE, whose suffix says the format (.png, .pdf, .svg): "
+        "the path, the highest score of each tile, and what was pruned. Needs matplotlib.",
+        examples=("plot human.fa chimp.fa picture.png", "plot --mode global a.fa b.fa picture.svg"),
+    )
+    add_compared(parser)
+    parser.add_argument("picture", metavar="PICTURE")
+    add_run(
+        parser,
+        run,
+        "save rows there, and go on if a run was interrupted; draw a run that is finished",
+    )
+    one = {"pairs": False, "skip_bad": False, "second_best": False}
+    parser.set_defaults(**one, min_score=None, top=None, alignments=None)
+
+
+def run(args: Namespace) -> int:
     """Align the pairs of records, and print the results; of `plot` draw the only one, too."""
     from ..api.advice import Tally, warn_of_letters
     from ..drivers.options import ModeOptions
@@ -105,22 +134,18 @@ def run(args: argparse.Namespace) -> int:
         options = align_asked(args)[0]
     scoring = options.scoring
     ends = options.free.flags if isinstance(options, ModeOptions) else ()
-    setting = setting_asked(args, args.output, scoring, args.mode, ends)
+    listed, searched = list[tuple[str, int]](), Counter[str]()
+    known = {"targets": listed, "searched": searched, "second_best": args.second_best}
+    setting = setting_asked(args, args.output, scoring, args.mode, ends, **known)
     advise(args, scoring)
     plan = plan_asked(args)
     with running(args) as to:
         to.begin(args.device, plan)
-        tally, searched = Tally(scoring), Counter[str]()
-        listed: list[tuple[str, int]] | None = (
-            [] if FORMATS[args.outfmt.name].lists_targets else None
-        )
-        sides = sides_of(args, tally, to.leave_out if args.skip_bad else None, listed)
+        tally = Tally(scoring)
+        sides = sides_of(args, tally, listed, to.leave_out if args.skip_bad else None)
         pairs = counted((matched_pairs if args.pairs else every_pair)(*sides), searched)
         if args.picture is not None:
             found = drawn(args, only(pairs, "plot"), to)
-        setting = replace(
-            setting, targets=listed or [], searched=searched, second_best=args.second_best
-        )
         results = Results(to, args.outfmt.name, setting)
         if args.picture is None:
             found = _rows(args, pairs, to, how_many(*sides, args.pairs))
@@ -133,7 +158,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _rows(
-    args: argparse.Namespace,
+    args: Namespace,
     pairs: Iterator[Pair],
     to: Running,
     size: tuple[int | None, int | None],
@@ -157,3 +182,84 @@ def _rows(
         return in_batches(args, pairs, to)
     saved = SavedPairs(args) if several and args.checkpoint is not None else None
     return one_by_one(args, pairs, to, saved)
+
+
+def has_batches(args: Namespace) -> bool:
+    """Can the batch engine do what is asked about each pair?"""
+    cells = args.max_cost in ("auto", None) and args.checkpoint is None
+    return cells and args.alignments is None
+
+
+def one_by_one(
+    args: Namespace, pairs: Iterable[Pair], to: Running, saved: SavedPairs | None = None
+) -> Iterator[Iterable[Row]]:
+    """The results, each pair with `align` or `align_top`.  ``saved``: each has a checkpoint."""
+    compute = aligner(args, to, saved)
+    slow = "--max-cost N" if args.alignments is None else "--alignments"
+    note = ONE_BY_ONE.format(slow if saved is None else "--checkpoint")
+    for query, target in to.patiently(pairs, note):
+        to.begin_part()
+        try:
+            found = compute(query, target)
+        except (SequenceError, RangeError) as error:
+            raise type(error)(f"query {query.name}, target {target.name}: {error}") from error
+        to.add(result.stats for result in found)
+        yield list(map(row_of, found))
+
+
+def drawn(args: Namespace, pairs: Iterable[Pair], to: Running) -> Iterator[Iterable[Row]]:
+    """The results, which are drawn, too: with tiles that are small enough for that."""
+    from ..results.plot import picture_plan
+
+    for query, target in pairs:
+        parts = place(args, "query", query), place(args, "target", target)
+        args.plan = picture_plan(args.plan, *(end - start for start, end in parts))
+        found = aligner(args, to)(query, target)
+        to.add(result.stats for result in found)
+        found[0].plot(args.picture)
+        yield list(map(row_of, found))
+
+
+def aligner(
+    args: Namespace, to: Running, saved: SavedPairs | None = None
+) -> Callable[[Sequence, Sequence], list[Alignment]]:
+    """What finds the best alignment of a pair, or the best ones that share no aligned pair of
+    letters.  What is odd about the input is said by the command, once."""
+    from ..api.align import align_top_with, align_with
+
+    options, resources = align_asked(args, to.bar)
+
+    def compute(query: Sequence, target: Sequence) -> list[Alignment]:
+        parts = ranges(args, query, target)
+        placed = replace(options, **parts) if any(parts.values()) else options
+        if args.alignments is not None:
+            return align_top_with(query, target, placed, resources, quiet=True)
+        with nullcontext(resources) if saved is None else saved.next(resources) as one:
+            return [align_with(query, target, placed, one, quiet=True)]
+
+    return compute
+
+
+def select(
+    chunks: Iterable[Iterable[Row]], least: float | None, top: int | None
+) -> Iterator[Iterable[Row]]:
+    """The rows that score at least ``least``; with ``top``, of each query at most so many, the best
+    first, and equal scores in the order they came in.
+
+    The rows of a query come one after the other.  At most ``top`` of them, and those of a
+    chunk, are held."""
+    best: list[Row] = []
+    for chunk in chunks:
+        if least is not None:
+            chunk = [row for row in chunk if row.score >= least]
+        if top is None:
+            yield chunk
+            continue
+        done: list[Row] = []
+        for _, rows in groupby(chunk, lambda row: id(row.query)):
+            some = list(rows)
+            if best and best[0].query is not some[0].query:
+                done, best = done + best, []
+            best = nlargest(top, best + some, key=lambda row: row.score)
+        yield done
+    yield best

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-import argparse
+from argparse import Namespace
 from collections.abc import Callable
 from typing import Any
 
@@ -103,7 +103,7 @@ def add_threads(add: Callable[..., Any]) -> None:
     add("--threads", metavar="N", type=read.count, help=text)
 
 
-def limit_threads(args: argparse.Namespace) -> None:
+def limit_threads(args: Namespace) -> None:
     """Let ``--threads`` be part of the device's name, and hold for the host."""
     threads = getattr(args, "threads", None)
     if threads is not None:
@@ -209,9 +209,7 @@ def add_plan(add: Callable[..., Any]) -> None:
     )
 
 
-def add_run(
-    parser: Parser, run: Callable[[argparse.Namespace], int], checkpoint: str | None = None
-) -> None:
+def add_run(parser: Parser, run: Callable[[Namespace], int], checkpoint: str | None = None) -> None:
     """Declare where results go and how they are computed; ``run`` is the subcommand.
 
     ``checkpoint``: the help of ``--checkpoint``, if it has that option."""

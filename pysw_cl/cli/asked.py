@@ -6,8 +6,8 @@ whoever finds it, and an error of a file or of its letters ends with 1.
 
 from __future__ import annotations
 
-import argparse
 import os
+from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import product
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 @contextmanager
-def usage(args: argparse.Namespace) -> Iterator[None]:
+def usage(args: Namespace) -> Iterator[None]:
     """What is wrong with an option in here is a usage error of the subcommand.  What is wrong with
     a file that it names is an error like that of any other file."""
     try:
@@ -39,7 +39,7 @@ def usage(args: argparse.Namespace) -> Iterator[None]:
         args.usage_error(str(error))
 
 
-def align_asked(args: argparse.Namespace, progress: Progress | None = None) -> tuple[Any, Any]:
+def align_asked(args: Namespace, progress: Progress | None = None) -> tuple[Any, Any]:
     """What `align`, or with --alignments `align_top`, is asked about every pair, but for its
     ranges, and what it computes with: options and resources."""
     from ..drivers.options import AlignOptions, AlignResources, Resources, TopOptions
@@ -54,7 +54,7 @@ def align_asked(args: argparse.Namespace, progress: Progress | None = None) -> t
     return options, resources
 
 
-def options_asked(args: argparse.Namespace, kind: type[T], **other: Any) -> T:
+def options_asked(args: Namespace, kind: type[T], **other: Any) -> T:
     """The options of this kind that the command line has, but for ranges; ``other``: those that it
     has otherwise."""
     from ..drivers.options import made_of
@@ -63,14 +63,14 @@ def options_asked(args: argparse.Namespace, kind: type[T], **other: Any) -> T:
     return made_of(kind, {**vars(args), **scores_asked(args), **whole, **other})
 
 
-def resources_asked(args: argparse.Namespace, kind: type[T], **other: Any) -> T:
+def resources_asked(args: Namespace, kind: type[T], **other: Any) -> T:
     """The resources of this kind that the command line has; ``other``: as for `options_asked`."""
     from ..drivers.options import made_of
 
     return made_of(kind, {**vars(args), "kernel_times": args.verbose, **other})
 
 
-def scores_asked(args: argparse.Namespace) -> dict[str, Any]:
+def scores_asked(args: Namespace) -> dict[str, Any]:
     """Substitution scores and the gap cost."""
     match = 1 if args.match is None else args.match
     mismatch = -3 if args.mismatch is None else args.mismatch
@@ -80,7 +80,7 @@ def scores_asked(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _gap_cost(args: argparse.Namespace) -> tuple[int | float, int | float] | None:
+def _gap_cost(args: Namespace) -> tuple[int | float, int | float] | None:
     """(open, extend); one that is not given is the usual one.  None: both are."""
     given = args.gap_open, args.gap_extend
     if given == (None, None):
@@ -91,7 +91,7 @@ def _gap_cost(args: argparse.Namespace) -> tuple[int | float, int | float] | Non
     return usual[0] if given[0] is None else given[0], usual[1] if given[1] is None else given[1]
 
 
-def plan_asked(args: argparse.Namespace) -> Plan:
+def plan_asked(args: Namespace) -> Plan:
     """The plan on the device, both as the command line has them.
 
     A plan that cannot be is a usage error.  A device that this machine does not have is none: it
@@ -102,7 +102,7 @@ def plan_asked(args: argparse.Namespace) -> Plan:
         return engine_for(args.device, args.plan).plan
 
 
-def check_together(args: argparse.Namespace) -> None:
+def check_together(args: Namespace) -> None:
     """End with a usage error where arguments of `align` or `plot` do not go together."""
     several, saved = args.alignments is not None, args.checkpoint is not None
     scores, limits = (args.match, args.mismatch), (args.disk_size, args.stop_after)
@@ -140,7 +140,7 @@ def check_together(args: argparse.Namespace) -> None:
             args.usage_error(f"{name} {out} is {what.upper()}, which would be overwritten")
 
 
-def check_output(args: argparse.Namespace, output: str) -> None:
+def check_output(args: Namespace, output: str) -> None:
     """Choose ``args.outfmt`` for this ``output`` where it is not given; end with a usage error for
     a format that cannot show it."""
     usual, by_name = usual_format(output), None
@@ -163,7 +163,12 @@ def check_output(args: argparse.Namespace, output: str) -> None:
 
 
 def setting_asked(
-    args: argparse.Namespace, output: str, scoring: Scoring, mode: str, free_ends: Iterable[bool]
+    args: Namespace,
+    output: str,
+    scoring: Scoring,
+    mode: str,
+    free_ends: Iterable[bool],
+    **more: Any,
 ) -> Setting:
     """What is the same for all results.  What the format cannot hold is a usage error."""
     from ..results.formats.writer import Setting, mode_in_words
@@ -176,13 +181,14 @@ def setting_asked(
         command=args.command,
         width=args.width,
         limit=args.limit,
+        **more,
     )
     with usage(args):
         check(args.outfmt.name, setting)
     return setting
 
 
-def advise(args: argparse.Namespace, scoring: Scoring) -> None:
+def advise(args: Namespace, scoring: Scoring) -> None:
     """Warn about a scoring that can be used, but hardly says anything."""
     if args.mode == "local":
         from ..api.advice import warn_of_phase

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import warnings
+from argparse import Namespace
 from collections.abc import Iterator
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -69,7 +69,7 @@ class Choice:
         return np.asarray(scores >= np.maximum(self._nth[of], self._least))
 
 
-def in_batches(args: argparse.Namespace, pairs: Iterator[Pair], to: Running) -> Iterator[TableRows]:
+def in_batches(args: Namespace, pairs: Iterator[Pair], to: Running) -> Iterator[TableRows]:
     """The results of ``pairs`` in parts and in order, at least those that can be printed.  An error
     about a pair begins with the names of its records."""
     options = options_asked(args, ManyOptions, min_score=None)

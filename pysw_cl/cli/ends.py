@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..results.formats import FOREIGN, FORMATS, end_of_name, format_of_file
+from ..results.formats import FOREIGN, end_of_name, format_of_file
 from ..results.formats.row import row_of, shown_name
 from . import arguments
 from .asked import advise, check_output, options_asked, resources_asked, setting_asked, usage
@@ -84,11 +84,11 @@ def add_to(commands: Any) -> None:
     parser.set_defaults(verbose=False, checkpoint=None)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     """Print the table, or the alignments."""
     from ..api.advice import Tally, warn_of_letters
+    from ..api.align import align_top_with
     from ..api.ends import best_ends_with, with_engine
-    from ..api.top import align_top_with
     from ..drivers.options import EndsOptions, Resources
 
     _check(args)
@@ -98,16 +98,14 @@ def run(args: argparse.Namespace) -> int:
         plan = with_engine(args.engine, args.plan)
         resources = resources_asked(args, Resources, plan=plan)
     advise(args, options.scoring)
-    tally, searched = Tally(options.scoring), Counter[str]()
-    lists = args.paths and FORMATS[args.outfmt.name].lists_targets
-    listed: list[tuple[str, int]] | None = [] if lists else None
+    tally, listed, searched = Tally(options.scoring), list[tuple[str, int]](), Counter[str]()
     find: Any = align_top_with if args.places else best_ends_with
     with running(args) as to:
         resources = replace(resources, progress=to.bar)
-        sides = sides_of(args, tally, None, listed)
+        sides = sides_of(args, tally, listed)
         if args.paths:
-            setting = setting_asked(args, "path", options.scoring, "local", (False,) * 4)
-            setting = replace(setting, targets=listed or [], searched=searched)
+            known = {"targets": listed, "searched": searched}
+            setting = setting_asked(args, "path", options.scoring, "local", (False,) * 4, **known)
             results = Results(to, args.outfmt.name, setting)
         else:
             to.write("\t".join(COLUMNS + ("strand",) * (args.strand != "plus")) + "\n")
@@ -127,9 +125,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _lines(
-    args: argparse.Namespace, query: Sequence, target: Sequence, found: Any
-) -> Iterable[str]:
+def _lines(args: Namespace, query: Sequence, target: Sequence, found: Any) -> Iterable[str]:
     """A line for each end."""
     names = f"{shown_name(query, 'query')}\t{shown_name(target, 'target')}\t"
     for score, query_end, target_end, *strand in (
@@ -149,7 +145,7 @@ def _paths(
     query: Sequence, target: Sequence, ends: Any, options: EndsOptions, resources: Resources
 ) -> list[Alignment]:
     """The alignments of the ends that `best_ends` found with ``options``."""
-    from ..api.trace_ends import trace_ends_with
+    from ..api.ends import trace_ends_with
     from ..drivers.options import TraceOptions, made_of
 
     known = {"sub_score": options.scoring, "highest": ends["score"][0].item(), "output": "path"}
@@ -158,7 +154,7 @@ def _paths(
     return trace_ends_with(query, target, ends, asked, unseen, known=True)
 
 
-def _check(args: argparse.Namespace) -> None:
+def _check(args: Namespace) -> None:
     """End with a usage error where arguments do not go together; choose the format."""
     if args.places and args.min_separation:
         args.usage_error("--places goes without --min-separation")

@@ -17,6 +17,7 @@ import shlex
 import sys
 import traceback
 import warnings
+from argparse import Namespace
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -33,12 +34,23 @@ from ..errors import (
     printable,
 )
 from ..results.formats.files import whole
-from . import align, demo, devices, ending, ends, plot, predict, prepare, profile, resume, tune
+from . import align, devices, ending, ends, predict, profile, resume, tune
 from .arguments import limit_threads
 from .parser import Parser
 
-#: The subcommands, in the order of the help: each declares its arguments and what it runs.
-COMMANDS = (align, plot, ends, resume, predict, devices, prepare, tune, profile, demo)
+#: Declare the subcommands, in the order of the help: their arguments, and what they run.
+COMMANDS = (
+    align.add_to,
+    align.add_plot_to,
+    ends.add_to,
+    resume.add_to,
+    predict.add_to,
+    devices.add_to,
+    devices.add_prepare_to,
+    tune.add_to,
+    profile.add_to,
+    devices.add_demo_to,
+)
 
 #: The exit code of a run that ended by --stop-after.
 STOPPED = 3
@@ -87,12 +99,12 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"pysw-cl {__version__}")
     parser.set_defaults(run=partial(_help, parser))
     commands = parser.add_subparsers(metavar="COMMAND")
-    for command in COMMANDS:
-        command.add_to(commands)
+    for add_to in COMMANDS:
+        add_to(commands)
     return parser
 
 
-def _help(parser: argparse.ArgumentParser, args: argparse.Namespace) -> int:
+def _help(parser: argparse.ArgumentParser, args: Namespace) -> int:
     """What a command line without a subcommand runs."""
     parser.print_help()
     return 0

@@ -3,10 +3,10 @@ the formats; messages, and what ``--verbose`` tells, to standard error."""
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import sys
 import time
+from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
@@ -30,7 +30,7 @@ PATIENCE = 1.0
 
 
 @contextlib.contextmanager
-def running(args: argparse.Namespace) -> Iterator[Running]:
+def running(args: Namespace) -> Iterator[Running]:
     """Runs a subcommand: its file of results appears at the end, its bar is wiped, and signals
     say how to go on."""
     ending.checkpoint = args.checkpoint

@@ -3,7 +3,7 @@ computed where that can be, held where they are few, and read again where they a
 
 from __future__ import annotations
 
-import argparse
+from argparse import Namespace
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, SequenceError
+from ..results.formats import FORMATS
 
 if TYPE_CHECKING:
     from ..api.advice import Tally
@@ -32,21 +33,16 @@ class Records:
     """The records of one file.  ``check`` raises SequenceError for one that cannot be aligned.
 
     With ``left_out``, which is told of them, bad records are left out: None stands in their place.
-    ``note`` is told of every other one, once.  ``keep``: bytes that are kept in memory (default:
-    `KEEP`).
-    """
+    ``note`` is told of every other one, once."""
 
     def __init__(
         self,
         path: str,
         check: Callable[[Sequence], None],
         left_out: Callable[[SequenceError], None] | None = None,
-        keep: int | None = None,
         note: Callable[[Sequence], None] | None = None,
     ) -> None:
-        self.path, self._check, self._left_out = path, check, left_out
-        self._keep = KEEP if keep is None else keep
-        self._note = note
+        self.path, self._check, self._left_out, self._note = path, check, left_out, note
         #: May the file be read again?  Neither standard input nor a pipe may.
         self.again = Path(path).is_file()
         #: How many records there are, bad ones included; None if that is not known.
@@ -67,7 +63,7 @@ class Records:
             letters = 0 if record is None else len(record)
             self.letters += letters
             size += RECORD + letters * (1 if record is None or record.quality is None else 2)
-            if size > self._keep and count > 1:
+            if size > KEEP and count > 1:
                 held = None
             if held is not None:
                 held.append(record)
@@ -116,56 +112,56 @@ class Records:
 
 
 def sides_of(
-    args: argparse.Namespace,
+    args: Namespace,
     tally: Tally,
+    listed: list[tuple[str, int]],
     left_out: Callable[[SequenceError], None] | None = None,
-    targets_of: list[tuple[str, int]] | None = None,
 ) -> tuple[Records, Records]:
     """The records of QUERY and of TARGET, which are checked where they can be read again.  The
     letters that are compared are counted by ``tally``; ``left_out``: as for `Records`.
 
-    ``targets_of`` gets name and length of each target; those of a pipe are read for that, and held.
-    """
+    ``listed`` gets name and length of each target, if they are needed before any result; those of a
+    pipe are read for that, and held."""
+    lists = args.outfmt is not None and FORMATS[args.outfmt.name].lists_targets
 
     def check(side: str, record: Sequence) -> None:
-        start, end = place(args, side, record) or (0, len(record))
+        start, end = place(args, side, record)
         try:
             tally.scoring.check_letters(record.letters[start:end], side, start)
         except SequenceError as error:
             raise SequenceError(f"{side} {record.name}: {error}") from None
 
     def note(side: str, record: Sequence) -> None:
-        if targets_of is not None and side == "target":
-            targets_of.append((record.name, len(record)))
+        if lists and side == "target":
+            listed.append((record.name, len(record)))
         if tally.needed:
-            start, end = place(args, side, record) or (0, len(record))
+            start, end = place(args, side, record)
             tally.add(record.letters[start:end])
 
-    noted = tally.needed or targets_of is not None
+    noted = tally.needed or lists
     queries, targets = (
         Records(
             getattr(args, side),
             partial(check, side),
             left_out,
-            note=partial(note, side) if noted else None,
+            partial(note, side) if noted else None,
         )
         for side in ("query", "target")
     )
     queries.survey()
     targets.survey()
-    if targets_of is not None and not targets.again:
+    if lists and not targets.again:
         deque(targets.read(once_more=True), 0)
     return queries, targets
 
 
-def place(args: argparse.Namespace, side: str, record: Sequence) -> tuple[int, int] | None:
-    """The part that is compared of this record of a side ("query" or "target"), None for all of it.
+def place(args: Namespace, side: str, record: Sequence) -> tuple[int, int]:
+    """The part that is compared of this record of a side ("query" or "target").
 
-    Raises InputError, in the numbers of the command line, for a range that leaves the record.
-    """
+    Raises InputError, in the numbers of the command line, for a range that leaves the record."""
     given: tuple[int, int | None] | None = getattr(args, f"{side}_range")
     if given is None:
-        return None
+        return 0, len(record)
     start, end = given[0], len(record) if given[1] is None else given[1]
     if not start < end <= len(record):
         shown = f"{start + 1}-{given[1] or ''}"
@@ -176,12 +172,10 @@ def place(args: argparse.Namespace, side: str, record: Sequence) -> tuple[int, i
     return start, end
 
 
-def ranges(args: argparse.Namespace, query: Sequence, target: Sequence) -> dict[str, Any]:
+def ranges(args: Namespace, query: Sequence, target: Sequence) -> dict[str, Any]:
     """The options that say which parts of these records are compared.  Raises InputError."""
-    return {
-        f"{side}_range": place(args, side, record)
-        for side, record in (("query", query), ("target", target))
-    }
+    sides = {"query_range": ("query", query), "target_range": ("target", target)}
+    return {k: None if getattr(args, k) is None else place(args, *one) for k, one in sides.items()}
 
 
 def every_pair(queries: Records, targets: Records) -> Iterator[Pair]:

@@ -1,22 +1,37 @@
-"""``pysw-cl resume``."""
+"""``pysw-cl resume``, and the checkpoints of several pairs: a folder with one for each, and the
+command that they are of.
+
+Each pair is saved like a pair alone.  Of a finished one its result stays, which a later run reads.
+"""
 
 from __future__ import annotations
 
-import argparse
+import json
+import shlex
+import time
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import PlanError
+from ..errors import CheckpointError, PlanError, Stopped
 from ..results.formats.row import row_of
 from .arguments import add_run, add_threads
 from .asked import check_output, resources_asked, setting_asked, usage
 from .output import Results, running
-from .saved_pairs import resumed
 
 if TYPE_CHECKING:
-    from ..drivers.options import ResumeResources
-    from ..planning.plan import Plan
-    from ..results.formats.writer import Setting
+    from ..drivers.options import AlignResources
+
+#: The command, and its files by their absolute names.
+COMMAND = "command.json"
+#: Options that name files, and those that each run has of its own.
+FILES = ("query", "target", "matrix")
+OWN = ("checkpoint", "out", "outfmt", "width", "limit", "stop_after", "verbose", "quiet")
+#: Those that are as the run began unless they are given again.
+GIVEN = ("device", "plan", "disk_size")
 
 
 def add_to(commands: Any) -> None:
@@ -35,19 +50,34 @@ def add_to(commands: Any) -> None:
     add_run(parser, run)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     """Go on with a saved run, and print its result."""
     from ..api.align import resume_with
+    from ..checkpoint.store import Store
     from ..drivers.options import ResumeResources
+    from ..engines.registry import engine_for
 
-    pairs = resumed(args)
+    pairs = _resumed(args)
     if pairs is not None:
         return int(pairs.run(pairs))
     with running(args) as to:
         with usage(args):
             given = resources_asked(args, ResumeResources, progress=to.bar)
-        setting, device, plan = _look(args, given)
-        to.begin(device, plan)
+        with Store.open(args.checkpoint) as store:
+            job, resources = store.job, store.resources.resumed(given)
+        check_output(args, job.output)
+        asked, targets = (
+            (job.scoring, job.mode, job.free_ends),
+            [(job.target.name, len(job.target))],
+        )
+        setting = setting_asked(args, job.output, *asked, targets=targets)
+        try:
+            plan = engine_for(resources.device, resources.plan).plan
+        except PlanError as error:
+            if args.plan is None:
+                raise
+            args.usage_error(str(error))
+        to.begin(resources.device, plan)
         results = Results(to, args.outfmt.name, setting)
         found = resume_with(given)
         to.add([found.stats])
@@ -57,21 +87,63 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _look(args: argparse.Namespace, given: ResumeResources) -> tuple[Setting, Any, Plan]:
-    """What its result is written with, the device and the plan of the saved run, which are checked
-    before it goes on."""
-    from ..checkpoint.store import Store
-    from ..engines.registry import engine_for
+class SavedPairs:
+    """The checkpoints of the pairs of a command, which come in the same order in every run."""
 
-    with Store.open(args.checkpoint) as store:
-        job, resources = store.job, store.resources.resumed(given)
-    check_output(args, job.output)
-    setting = setting_asked(args, job.output, job.scoring, job.mode, job.free_ends)
-    setting = replace(setting, targets=[(job.target.name, len(job.target))])
+    def __init__(self, args: Namespace) -> None:
+        from ..checkpoint.container import to_write
+
+        self.folder = folder = Path(args.checkpoint)
+        self.number, after = 0, args.stop_after
+        self._until = None if after is None else time.monotonic() + after
+        with to_write(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            there = folder / COMMAND
+            ours = ("pair-", COMMAND)
+            others = [one.name for one in folder.iterdir() if not one.name.startswith(ours)]
+            if others and not there.exists():
+                raise CheckpointError(
+                    f"{folder} holds other files ({min(others)}) than a checkpoint of several "
+                    "pairs; give another folder"
+                )
+            names = {name: getattr(args, name) for name in FILES}
+            files = {k: str(Path(v).resolve()) for k, v in names.items() if v and Path(v).is_file()}
+            part = folder / f"{COMMAND}.part"
+            part.write_text(json.dumps({"command": args.command, "files": files}))
+            part.replace(there)
+
+    @contextmanager
+    def next(self, resources: AlignResources) -> Iterator[AlignResources]:
+        """The resources of the next pair, with a checkpoint of its own."""
+        from ..checkpoint.store import keep_result
+
+        left = None if self._until is None else self._until - time.monotonic()
+        how = f"continue with: pysw-cl resume {self.folder}"
+        if left is not None and left < 0 and self.number:
+            raise Stopped(f"stopped as asked, after {self.number:,} pairs; {how}")
+        one = self.folder / f"pair-{self.number:09}"
+        try:
+            yield replace(resources, checkpoint=one, stop_after=left and max(left, 0.0))
+        except Stopped as stop:
+            raise Stopped(f"{str(stop).partition('; continue')[0]}; {how}") from None
+        self.number += 1
+        keep_result(one)
+
+
+def _resumed(args: Namespace) -> Namespace | None:
+    """The arguments of the command that a checkpoint of several pairs is of, with those that a
+    resumed run is given; None for another checkpoint."""
     try:
-        plan = engine_for(resources.device, resources.plan).plan
-    except PlanError as error:
-        if args.plan is None:
-            raise
-        args.usage_error(str(error))
-    return setting, resources.device, plan
+        content = json.loads((Path(args.checkpoint) / COMMAND).read_text())
+        command, files = str(content["command"]), dict(content["files"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError):
+        raise CheckpointError(
+            f"{args.checkpoint}/{COMMAND} is damaged; give the command again that began the run"
+        ) from None
+    again: Namespace = args.parse(shlex.split(command)[1:])
+    own = {name: getattr(args, name) for name in OWN}
+    given = {name: getattr(args, name) for name in GIVEN if getattr(args, name) is not None}
+    vars(again).update(files, command=command, **own, **given)
+    return again

@@ -206,7 +206,7 @@ def test_groups_of_ends() -> None:
 
 def test_a_kernel_that_is_wrong_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of ends that were found here, a path that scores something else is computed again."""
-    from pysw_cl.api.trace_ends import trace_ends_with
+    from pysw_cl.api.ends import trace_ends_with
     from pysw_cl.drivers.options import Resources, TraceOptions
     from pysw_cl.engines.batch.boxes import BoxEngine
     from pysw_cl.errors import RecomputedWarning

@@ -12,7 +12,7 @@ import pytest
 from test_cli import A, B, fails, fasta, process, run
 
 from pysw_cl.cli import align as command
-from pysw_cl.cli import batches
+from pysw_cl.cli import batches, records
 from pysw_cl.cli.records import Records, every_pair
 from pysw_cl.sequences.sequence import Sequence
 
@@ -200,10 +200,13 @@ def test_an_error_names_the_records(capsys: pytest.CaptureFixture[str], tmp_path
 
 
 @pytest.mark.parametrize("keep", [0, 1 << 20])
-def test_every_query_with_every_target(tmp_path: Path, keep: int) -> None:
+def test_every_query_with_every_target(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, keep: int
+) -> None:
+    monkeypatch.setattr(records, "KEEP", keep)
     queries = fasta(tmp_path / "q.fa", ("q1", A), ("q2", B), ("q3", A[2:]))
     targets = fasta(tmp_path / "t.fa", ("t1", B), ("t2", A))
-    sides = [Records(path, lambda record: None, keep=keep) for path in (queries, targets)]
+    sides = [Records(path, lambda record: None) for path in (queries, targets)]
     for side in sides:
         side.survey()
     names = [(query.name, target.name) for query, target in every_pair(*sides)]

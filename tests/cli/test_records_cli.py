@@ -139,7 +139,7 @@ def test_only_letters_in_the_range_count(
 
 
 def test_a_file_of_many_letters_is_read_again_and_its_bad_records_are_named_once(
-    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def check(record: Sequence) -> None:
         if record.name == "fine":
@@ -147,8 +147,9 @@ def test_a_file_of_many_letters_is_read_again_and_its_bad_records_are_named_once
 
     path = fasta(tmp_path / "x.fa", *BAD)
     for keep in (0, records.KEEP):
+        monkeypatch.setattr(records, "KEEP", keep)
         told: list[SequenceError] = []
-        side = Records(path, check, told.append, keep)
+        side = Records(path, check, told.append)
         side.survey()
         for _ in range(2):
             names = [None if record is None else record.name for record in side.read()]
