@@ -8,7 +8,6 @@ Gems, chapter 13).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..planning.geometry import tile_shape
 from ..tiles.contract import Engine
+from ..tiles.sweep import Progress
 from ..tiles.tile import NO_HITS, Area, Cells, Want
 from .problem import Problem
 
@@ -40,7 +40,7 @@ def best_ends(
     count: int,
     separation: int,
     least: int,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Cells:
     """The ``count`` best cells of a local comparison, by falling score and then row-major, of those
     that score at least ``least``.
@@ -50,7 +50,7 @@ def best_ends(
     the whole matrix.  A sweep gives the best cells, as many as are held at once, that were not
     looked at and are not near a cell that is kept; a further one follows if too few are apart.
     """
-    m, n = len(problem.query), len(problem.target)
+    m, n = problem.shape
     separation = min(separation, FARTHEST)
     if separation > 1:  # a square of so many rows and columns has one
         count = min(count, -(-m // separation) * -(-n // separation))
@@ -66,9 +66,7 @@ def best_ends(
     while left and len(kept) < count:
         among = _Left(last, kept, separation)
         want = Want("all", wanted, guess, among=among)
-        found = _collected(engine, problem, want, progress)
-        if len(found) < wanted and guess > least:
-            found = _collected(engine, problem, replace(want, threshold=least), progress)
+        found = _collected(engine, problem, want, least, progress)
         kept, left = apart(found, count, separation, kept), len(found) == wanted
         if left:  # the next ones probably span no more scores than twice as many
             last, first = found[-1].tolist(), int(found[0, 0])
@@ -141,7 +139,7 @@ class _Left:
 
     def any_in(self, area: Area) -> bool:
         """Has the area any?"""
-        self._free = np.ones((area.row_end - area.row, area.column_end - area.column), np.bool_)
+        self._free = np.ones(area.shape, np.bool_)
         places, near = self._kept - (area.row + 1, area.column + 1), self._near
         inside = ((places > -near) & (places < near + np.array(self._free.shape))).all(axis=1)
         for y, x in places[inside].tolist():
@@ -167,14 +165,11 @@ def _best(
     problem: Problem,
     wanted: int,
     least: int,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Cells:
     """The ``wanted`` best cells of at least ``least``, or all if there are fewer."""
     guess = _guess(engine, problem, wanted, least)
-    cells = _collected(engine, problem, Want("all", wanted, guess), progress)
-    if len(cells) < wanted and guess > least:
-        cells = _collected(engine, problem, Want("all", wanted, least), progress)
-    return cells
+    return _collected(engine, problem, Want("all", wanted, guess), least, progress)
 
 
 def _guess(engine: Engine, problem: Problem, wanted: int, least: int) -> int:
@@ -191,13 +186,15 @@ def _guess(engine: Engine, problem: Problem, wanted: int, least: int) -> int:
 
 
 def _collected(
-    engine: Engine,
-    problem: Problem,
-    want: Want,
-    progress: Callable[[int, int], None] | None,
+    engine: Engine, problem: Problem, want: Want, least: int, progress: Progress | None
 ) -> Cells:
-    """The best cells that are wanted, the best first."""
+    """The best cells that are wanted, the best first; if these are too few, of ``least`` or
+    more."""
     shape = engine.plan.tile_shape(*problem.shape)
     if want.among is not None and shape[0] * shape[1] > TILE:  # all cells of a tile are looked at
         shape = tile_shape(*problem.shape, TILE)
-    return problem.sweep(engine, problem.edges, want, shape=shape, progress=progress).hits.cells
+    swept = problem.sweep(engine, problem.edges, want, shape=shape, progress=progress)
+    found = swept.hits.cells
+    if len(found) < want.count and want.threshold != least:
+        return _collected(engine, problem, replace(want, threshold=least), least, progress)
+    return found

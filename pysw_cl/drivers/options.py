@@ -121,12 +121,7 @@ class Options:
         given = self.sub_score, self.gap_cost, self.wildcard, self.unknown
         _set(self, "scoring", cached_scoring(*given))
         if not self.allow_odd_scoring:
-            check_sense(self.sub_score, self.scoring, self.compared)
-
-    @property
-    def compared(self) -> str:
-        """The mode: "local" or "global"."""
-        return "local"
+            check_sense(self.sub_score, self.scoring, getattr(self, "mode", "local"))
 
     def of_query(self: Kind, query: Any) -> Kind:
         """These options for a query, which may be a `PositionMatrix` with scores of its own."""
@@ -165,11 +160,6 @@ class ModeOptions(Options):
                 "second_best needs several places where an alignment can end: mode='local', or "
                 "mode='global' with a free end at the query's end or the target's end"
             )
-
-    @property
-    def compared(self) -> str:
-        """The mode: "local" or "global"."""
-        return self.mode
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -323,11 +313,8 @@ class SavedResources(Resources):
         if self.checkpoint is not None or isinstance(self, ResumeResources):
             _set(self, "checkpoint", file_name(self.checkpoint, "checkpoint"))
         if size is not None:
-            _set(
-                self,
-                "disk_size",
-                whole_number(size, "disk_size", 1, "a whole number of bytes or None"),
-            )
+            what = "a whole number of bytes or None"
+            _set(self, "disk_size", whole_number(size, "disk_size", 1, what))
         if after is not None and not (is_number(after) and after >= 0):
             raise InputError(f"stop_after must be a number of seconds or None, not {shown(after)}")
         if self.checkpoint is None and (size is not None or after is not None):

@@ -156,14 +156,15 @@ class Problem:
     def tile(self, area: Area, edges: Edges, **more: Any) -> TileJob:
         """A part of the matrix as one tile, whose ``edges`` are counted from its corner and whose
         bottom and right ones are not needed.  ``more``: other fields of the tile."""
+        m, n = area.shape
         return TileJob(
             self.query.read(area.row, area.row_end),
             self.target.read(area.column, area.column_end),
             self.scoring,
             self.floor,
             edges.corner,
-            edges.top.read(0, area.column_end - area.column),
-            edges.left.read(0, area.row_end - area.row),
+            edges.top.read(0, n),
+            edges.left.read(0, m),
             bottom=False,
             right=False,
             forbidden=area.pairs(self.forbidden),

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from functools import partial, reduce
+from heapq import merge
+from itertools import islice
 from math import prod
 from typing import NamedTuple, TypeVar
 
@@ -31,6 +32,8 @@ from .progress import PairProgress, RunProgress, TopProgress
 from .waterman_eggert import FoundAlignment, find_top
 
 Result = TypeVar("Result")
+#: An alignment, and the strand that it is of.
+_OfStrand = tuple[Job, FoundAlignment]
 
 
 class Saved(NamedTuple):
@@ -159,23 +162,34 @@ def run_top(
     """The best alignments of a job that share no aligned pair, by decreasing score; of equal
     scores that of the plus strand first.  ``started``: when the call began, by
     `time.perf_counter`.  Raises as `run` does."""
-    cells = prod(job.frame.shape)
+    cells, pending = prod(job.frame.shape), list[Stats]()
+
+    def searched(engine: Engine, strand: Job, tell: TopProgress) -> Generator[_OfStrand]:
+        path = options.output == "path"
+        found = find_top(engine, strand.problem, options.k, options.least, path, tell)
+        with closing(found):
+            for one in found:
+                pending.append(one.stats)
+                yield strand, one
 
     def compute(engine: Engine) -> list[Alignment]:
-        results, begun, before, plan = [], started, Stats(), engine.plan
-        tell = TopProgress(progress, cells, options.k, 1 + job.both)
-        for this, one in _merged(engine, job, options, tell):
-            tell.found += 1
-            path = None
-            if one.path is not None and options.output == "path":
-                path = path_of(this, one.end, one.path, plan)
-            now, stats = time.perf_counter(), one.stats
-            stats.seconds, stats.device_bytes = now - begun, engine.peak_bytes
-            measured = Stats(kernel_seconds=engine.kernel_seconds)
-            stats.kernel_seconds = measured.kernels_since(before)
-            begun, before = now, measured
-            found = Found(one.end, path, plan, stats, None, execution=one.execution)
-            results.append(alignment_of(this, found))
+        results, begun, before, strands = [], started, Stats(), job.strands(False)
+        tell = TopProgress(progress, cells, options.k, len(strands))
+        with ExitStack() as stack:
+            lists = [stack.enter_context(closing(searched(engine, s, tell))) for s in strands]
+            for this, one in islice(merge(*lists, key=lambda own: -own[1].end.score), options.k):
+                tell.found += 1
+                path = None
+                if one.path is not None and options.output == "path":
+                    path = path_of(this, one.end, one.path, engine.plan)
+                now, stats = time.perf_counter(), reduce(Stats.plus, pending, Stats())
+                pending.clear()
+                stats.seconds, stats.device_bytes = now - begun, engine.peak_bytes
+                measured = Stats(kernel_seconds=engine.kernel_seconds)
+                stats.kernel_seconds = measured.kernels_since(before)
+                begun, before = now, measured
+                found = Found(one.end, path, engine.plan, stats, None, execution=one.execution)
+                results.append(alignment_of(this, found))
         tell.finished()
         return results
 
@@ -185,33 +199,6 @@ def run_top(
             result.stats.recomputed += 1
         _warn(wrong)
     return results
-
-
-def _merged(
-    engine: Engine, job: Job, options: TopOptions, tell: TopProgress
-) -> Iterator[tuple[Job, FoundAlignment]]:
-    """The best alignments of the job's strands, plus first among equals: the strand as a job, and
-    the alignment, with the cost since the one before."""
-    jobs, most, path = job.strands(False), options.k, options.output == "path"
-    with ExitStack() as stack:
-        lists = []
-        for one in jobs:
-            given = engine, one.problem, most, options.least
-            found = find_top(*given, last_path=path, progress=tell)
-            lists.append(stack.enter_context(closing(found)))
-        heads = [next(one, None) for one in lists]
-        costs = [head.stats for head in heads if head is not None]
-        for number in range(1, most + 1):
-            left = [(head.end.score, -k) for k, head in enumerate(heads) if head is not None]
-            if not left:
-                return
-            strand = -max(left)[1]
-            best = heads[strand]
-            assert best is not None
-            yield jobs[strand], replace(best, stats=reduce(Stats.plus, costs, Stats()))
-            if number < most:
-                head = heads[strand] = next(lists[strand], None)
-                costs = [] if head is None else [head.stats]
 
 
 def _warn(wrong: str) -> None:

@@ -88,9 +88,8 @@ class SpeculativeTraceback:
         if min(path.row, path.column) < tuning.least_sides * tuning.side:
             return None
         query, target = problem.query.slice(0, path.row), problem.target.slice(0, path.column)
-        rows = len(problem.query)
+        whole = query, target, problem.scoring, problem.floor, len(problem.query)
         try:
-            whole = query, target, problem.scoring, problem.floor, rows
             tiles = engine.tile_batches.start(*whole)
         except DeviceError:
             return None
@@ -161,8 +160,9 @@ class SpeculativeTraceback:
                     step = self._begin(lines, Guess(*before, None, cell, 0))
                 parts, last = step.parts, self._step(lines, step, path)
             else:
-                guess = Guess(*before, self._h_at(lines, path), cell, 0)
-                parts, _ = self._parts(lines, level, guess)
+                at_end = before == (run.end.row, run.end.column)
+                h = run.end.score if at_end else lines.h_at(*before)
+                parts, _ = self._parts(lines, level, Guess(*before, h, cell, 0))
                 finer = SetLines(self._finer(level, parts))
                 run.sets.append(finer)
                 last = self._trace(finer, path)
@@ -181,12 +181,6 @@ class SpeculativeTraceback:
                 break
         return tile
 
-    def _h_at(self, lines: Lines, path: Path) -> int | None:
-        """H where the path is now, if it is known without a sweep."""
-        if (path.row, path.column) == (self._run.end.row, self._run.end.column):
-            return self._run.end.score
-        return lines.h_at(path.row, path.column)
-
     def _parts(self, lines: Lines, level: int, guess: Guess) -> tuple[list[Part], Guess | None]:
         """The tiles of a launch, from a guess backward, and where the path probably goes on after
         them (None: not known)."""
@@ -204,7 +198,8 @@ class SpeculativeTraceback:
             if parts and used > self.level_bytes[level]:
                 break
             known = None
-            if h is not None and self._prunes(level, around):
+            pruned = level < len(self.levels) and max(around.shape) >= self.tuning.pruned_side
+            if h is not None and pruned:
                 known = h - self.tuning.slack * self.match - self.gap_open
             offset = row_end - row + column_end - column + margin
             parts.append(Part(around, tile, known, offset))
@@ -215,19 +210,13 @@ class SpeculativeTraceback:
             following = lines.cell(row, column, tile) if h >= UNREACHABLE_BELOW else None
             if following is None:
                 return parts, None
-            side = max(area.row_end - area.row, area.column_end - area.column)
             cell = following
-            margin = max(self.tuning.least_margin, int(side * self.tuning.margin))
+            margin = max(self.tuning.least_margin, int(max(area.shape) * self.tuning.margin))
         return parts, Guess(row, column, h, cell, margin)
-
-    def _prunes(self, level: int, area: Area) -> bool:
-        """Is a tile of this level pruned?"""
-        side = max(area.row_end - area.row, area.column_end - area.column)
-        return level < len(self.levels) and side >= self.tuning.pruned_side
 
     def _bytes(self, level: int, area: Area) -> int:
         """Bytes that a tile of this level takes of the level's memory."""
-        rows, columns = area.row_end - area.row, area.column_end - area.column
+        rows, columns = area.shape
         if level == len(self.levels):
             moves, edges = self.engine.moves_bytes(rows, columns), self._edge_bytes(rows, columns)
             return int(max(moves / self.moves_share, 2 * edges / (1 - self.moves_share)))
@@ -239,14 +228,14 @@ class SpeculativeTraceback:
 
     def _finer(self, level: int, parts: list[Part]) -> TileSet:
         """Compute tiles with the special lines of this level."""
-        steps = self.levels[level]
+        steps, grid = self.levels[level], self.lines.grid
+        found: TileSet
         if self._run.sets:
-            inside: TileSet = self.engine.inside(level, self._run.sets[-1].tiles, parts, steps)
-            return inside
-        grid = self.lines.grid
-        sides = [(grid.corner(p.area), *grid.sides(p.area)) for p in parts]
-        begun: TileSet = self.engine.begin(level, parts, sides, steps)
-        return begun
+            found = self.engine.inside(level, self._run.sets[-1].tiles, parts, steps)
+        else:
+            sides = [(grid.corner(p.area), *grid.sides(p.area)) for p in parts]
+            found = self.engine.begin(level, parts, sides, steps)
+        return found
 
     def _begin(self, lines: Lines, guess: Guess) -> Step:
         """Start a launch of tiles with moves."""

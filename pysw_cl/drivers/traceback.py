@@ -60,7 +60,7 @@ def _step(engine: Engine, problem: Problem, grid: RestartPoints, area: Area, pat
     row, column = grid.start(path.row - area.row, path.column - area.column)
     edges = grid.edges_of(Area(row, path.row - area.row, column, path.column - area.column))
     cell = Area(area.row + row, path.row, area.column + column, path.column)
-    m, n = cell.row_end - cell.row, cell.column_end - cell.column
+    m, n = cell.shape
     able, most = engine.for_moves, engine.plan.traceback_tile_cells
     small = m <= able.row_quantum and n <= able.plan.tuning.traceback.least_columns
     if small or able.moves_bytes(m, n) <= most // 2:  # 4 bits a cell

@@ -53,8 +53,7 @@ def find_top(
     problem: Problem,
     count: int,
     least: int,
-    *,
-    last_path: bool = True,
+    last_path: bool,
     progress: TopProgress,
 ) -> Generator[FoundAlignment]:
     """Up to ``count`` local alignments of at least ``least`` (1 or more), best first.
@@ -154,7 +153,7 @@ class _Tiles:
     def _compute(self, place: Place, area: Area, tell: Tell) -> set[Place]:
         """Compute one tile; returns the tiles whose edges or corner have changed."""
         plan, (i, j) = self.engine.plan, place
-        m, n = area.row_end - area.row, area.column_end - area.column
+        m, n = area.shape
         below, beside = self.grid.rows.get(area.row_end), self.grid.columns.get(area.column_end)
         bottom = EdgeArray(n) if below is not None else None
         right = EdgeArray(m) if beside is not None else None

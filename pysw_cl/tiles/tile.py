@@ -39,6 +39,11 @@ class Area(NamedTuple):
     column_end: int
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """Its rows and columns."""
+        return self.row_end - self.row, self.column_end - self.column
+
+    @property
     def cells(self) -> int:
         """Its number of cells."""
         return (self.row_end - self.row) * (self.column_end - self.column)

@@ -200,8 +200,8 @@ def test_groups_of_ends() -> None:
     hits = [driver.Hit(9, 100 + k % 3, 100 + k // 3) for k in range(9)]
     hits += [driver.Hit(9, 100, 5000)]
     groups = driver._grouped(hits, [60] * 10, range(10))
-    assert sorted(groups[0].ends) == list(range(9)) and groups[1].ends == [9]
-    assert groups[0].area == (40, 102, 40, 102)
+    assert sorted(groups[0][1]) == list(range(9)) and groups[1][1] == [9]
+    assert groups[0][0] == (40, 102, 40, 102)
 
 
 def test_a_kernel_that_is_wrong_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
