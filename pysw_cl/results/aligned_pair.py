@@ -110,7 +110,7 @@ class AlignedPair:
         """What was compared of the aligned region, whether the letters have changed or not.
         ``query``: another form of the query's letters."""
         if query is None:
-            query = self.query.coded if self.scoring.by_position else self.query.letters
+            query = self.scoring.coded(self.query)
         minus = self.strand == "minus"
         table = COMPLEMENT if minus else None
         return (

@@ -47,7 +47,7 @@ def make_frames(
         part = sequence.read(start, end)
         if scoring.by_position and what == "query":  # its positions are codes
             ranges.append((start, end))
-            known.append(sequence.coded[start:end])
+            known.append(scoring.coded(query)[start:end])
             continue
         told = scoring.known_codes(part, what) if len(part) <= MOST_KNOWN else None
         if not len(part) or (told is None and not scoring.knows(part)):  # then say what is wrong
@@ -56,7 +56,7 @@ def make_frames(
         ranges.append((start, end))
         known.append(told and told[0])
         others |= told is None or told[1]
-    letters = query.coded if scoring.by_position else query.letters, target.letters
+    letters = scoring.coded(query), target.letters
     codes = known[0], known[1]
     frame = Frame(letters, *ranges[0], *ranges[1], known=codes, others=others)
     if strand == "plus":

@@ -7,15 +7,12 @@ such matrices (Altschul et al. 1997, Nucleic Acids Res 25, 3389-3402).
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import InputError, ScoringError, SequenceError, shown
-from ..sequences.alphabet import Letters, encoding_table, translated
+from ..sequences.alphabet import encoding_table
 from ..sequences.coded import Alphabet
 from ..sequences.sequence import Sequence, as_sequence
 from .arguments import (
@@ -30,48 +27,11 @@ from .arguments import (
 )
 from .matrices import read_pssm
 from .scoring import Scoring
-from .source import PositionScores
 
 #: Positions at most: their numbers and one more, for padding, are codes of 16 bits.
 MOST_POSITIONS = (1 << 16) - 1
 #: The letters of a query that is not known.
 UNKNOWN_LETTER = b"X"
-
-
-@dataclass(frozen=True, eq=False)
-class PositionScoring(Scoring):
-    """The scoring of one `PositionMatrix`: query codes are its positions."""
-
-    #: What each position is a match of (uint8, see `match_tables`; NO_CODE: of nothing); None: the
-    #: query's letters are not known.
-    ids: Letters | None = None
-
-    by_position = True
-
-    @cached_property
-    def source(self) -> PositionScores:
-        """See `Scoring`."""
-        return PositionScores(self.matrix)
-
-    def pair_scores(self, query: NDArray[Any], target: Letters) -> NDArray[np.int32]:
-        """The scores of positions with as many target letters, pair by pair."""
-        scores: NDArray[np.int32] = self.matrix[query, self.encode_target(target)]
-        return scores
-
-    def equal(self, query: NDArray[Any], target: Letters) -> NDArray[np.bool_] | None:
-        """Which target letters match those of as many positions; None: nobody knows."""
-        if self.ids is None:
-            return None
-        return np.asarray(self.ids[query] == translated(self.match_tables[1], target))
-
-
-class Positions(Sequence):
-    """The query of a position matrix: its letters, and numbers of positions to be compared."""
-
-    @cached_property
-    def coded(self) -> NDArray[np.uint16]:
-        """See `Sequence`."""
-        return np.arange(len(self), dtype=np.uint16)
 
 
 class PositionMatrix:
@@ -140,9 +100,9 @@ class PositionMatrix:
         self.unknown = unknown
         self._other = "" if unknown == ERROR else columns[letter_index(unknown, columns)]
         #: The scoring that was made last, by its gap cost.
-        self.made: dict[str, PositionScoring] = {}
+        self.made: dict[str, Scoring] = {}
         #: What stands in a query's place.
-        self.sequence = Positions(name or known.name, known.description, known.letters)
+        self.sequence = Sequence(name or known.name, known.description, known.letters)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], unknown: str = ERROR) -> PositionMatrix:
@@ -179,12 +139,12 @@ class PositionMatrix:
         own = self.sequence.name, self.unknown
         return PositionMatrix(self.scores[place], self.letters, query, *own)
 
-    def scoring(self, gap_cost: Any = None) -> PositionScoring:
+    def scoring(self, gap_cost: Any = None) -> Scoring:
         """Its scoring, with a gap cost as for `make_scoring`."""
         gaps = gap_costs(gap_cost, "BLOSUM62")
         matrix, gap_open, gap_extend, scale = integers(self.scores.astype(np.float64), gaps)
         table = encoding_table(self.letters, range(len(self.letters)), self._other)
-        return PositionScoring(
+        return Scoring(
             matrix=matrix,
             match_mismatch=None,
             gap_open=gap_open,
@@ -195,20 +155,21 @@ class PositionMatrix:
             scale=scale,
             unknown=self._other,
             substitutions=f"a matrix of {len(self):,} positions and {self.letters}",
+            by_position=True,
             ids=None if self.query is None else table[self.query.read()],
         )
 
 
 def sequence_of(query: Any) -> Any:
-    """What a comparison takes as its query: of a `PositionMatrix` its `Positions`."""
+    """What a comparison takes as its query: of a `PositionMatrix` a `Sequence`."""
     return query.sequence if isinstance(query, PositionMatrix) else query
 
 
-def scoring_of(query: Any, sub_score: Any, others: dict[str, Any]) -> PositionScoring | None:
+def scoring_of(query: Any, sub_score: Any, others: dict[str, Any]) -> Scoring | None:
     """The scoring of a query that is a `PositionMatrix`; None for any other.
 
     ``others``: the other options.  Raises InputError for those that cannot stand beside it."""
-    own = isinstance(sub_score, PositionScoring)  # of the first query of many
+    own = isinstance(sub_score, Scoring) and sub_score.by_position  # of the first query of many
     if not isinstance(query, PositionMatrix):
         if own:
             raise InputError("the query is no position matrix, and the first one of all is")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,11 @@ from ..sequences.alphabet import (
     translated,
 )
 from ..sequences.coded import Alphabet
+from ..sequences.sequence import Sequence
 from .arguments import ERROR, SCORE_LIMIT, gap_costs, integers, letter_index, substitution_scores
 from .matrices import is_name
 from .protein import AMINO_ACIDS, TAKEN, is_protein
-from .source import MatrixScores, PairScores, letter_codes
+from .source import MatrixScores, letter_codes
 
 __all__ = ["NO_CODE", "SCORE_LIMIT", "Scoring", "make_scoring"]
 
@@ -44,14 +45,13 @@ _AMINO_BYTES = (AMINO_ACIDS + "BZXUOJ*").encode() + (AMINO_ACIDS + "BZXUOJ").low
 
 #: The fields that say how a scoring was given, and do not decide a result.
 DESCRIPTIVE = ("name", "stand_ins", "substitutions")
+#: Those that few scorings have.
+OPTIONAL = ("unknown", "alphabet", "by_position", "ids")
 
 
 @dataclass(frozen=True, eq=False)
 class Scoring:
     """Integer scores of one comparison.  A gap of k letters costs ``gap_open + k * gap_extend``."""
-
-    #: Are query codes positions, and no letters?
-    by_position: ClassVar[bool] = False
 
     #: ``matrix[q, t]`` (int32, at most 65 x 65): the score of query code q and target code t.
     matrix: NDArray[np.int32]
@@ -82,6 +82,10 @@ class Scoring:
     substitutions: str = ""
     #: What the letters stand for, if it is an `Alphabet`.
     alphabet: Alphabet | None = None
+    #: Are query codes positions of a `PositionMatrix`?  And what each is a match of (uint8, see
+    #: `match_tables`; NO_CODE: of nothing); None: the query's letters are not known.
+    by_position: bool = False
+    ids: Letters | None = None
 
     def facts(self) -> dict[str, Any]:
         """The fields that decide a result as JSON; an array as its type and its values."""
@@ -93,10 +97,10 @@ class Scoring:
                 return {"symbols": value.symbols, "fold_case": value.fold_case}
             return [int(v) for v in value] if isinstance(value, tuple) else value
 
-        unused = [name for name in ("unknown", "alphabet") if not getattr(self, name)]
-        left_out = [*DESCRIPTIVE, *unused]
-        names = [field.name for field in fields(self) if field.name not in left_out]
-        return {name: plain(getattr(self, name)) for name in names}
+        known = {field.name: getattr(self, field.name) for field in fields(self)}
+        has = {name for name in OPTIONAL if isinstance(known[name], np.ndarray) or known[name]}
+        left_out = {*DESCRIPTIVE, *OPTIONAL} - has
+        return {name: plain(value) for name, value in known.items() if name not in left_out}
 
     def description(self) -> dict[str, str]:
         """The other fields, which say how the scoring was given."""
@@ -125,8 +129,7 @@ class Scoring:
     @cached_property
     def source(self) -> MatrixScores:
         """Where the scores come from."""
-        pair = self.match_mismatch
-        return MatrixScores(self.matrix) if pair is None else PairScores(self.matrix, *pair)
+        return MatrixScores(self.matrix, self.match_mismatch, self.by_position)
 
     @cached_property
     def highest(self) -> int:
@@ -137,6 +140,10 @@ class Scoring:
     def lowest(self) -> int:
         """The lowest substitution score."""
         return int(self.matrix.min())
+
+    def coded(self, query: Sequence) -> NDArray[Any]:
+        """What is compared of a query: its letters, or numbers of positions."""
+        return np.arange(len(query), dtype=np.uint16) if self.by_position else query.letters
 
     def encode_query(self, letters: Letters) -> NDArray[np.uint8]:
         """The codes (uint8, same length) of a query's letters (uint8, ASCII).
@@ -156,17 +163,24 @@ class Scoring:
             self.check_letters(letters, what)
         return codes
 
-    def pair_scores(self, query: Letters, target: Letters) -> NDArray[np.int32]:
-        """The scores of query letters with as many target letters, pair by pair.  Raises
-        SequenceError as `encode_query` does."""
+    def pair_scores(self, query: NDArray[Any], target: Letters) -> NDArray[np.int32]:
+        """The scores of query letters, or positions, with as many target letters, pair by pair.
+        Raises SequenceError as `encode_query` does."""
+        if self.by_position:
+            scores: NDArray[np.int32] = self.matrix[query, self.encode_target(target)]
+            return scores
         indices = self.encode_query(query).astype(np.uint16) * np.uint16(self.matrix.shape[1])
         indices += self.encode_target(target)
         return self.matrix.ravel().take(indices)
 
-    def equal(self, query: Letters, target: Letters) -> NDArray[np.bool_] | None:
-        """Which query letters match as many target letters, pair by pair (`match_tables`)."""
+    def equal(self, query: NDArray[Any], target: Letters) -> NDArray[np.bool_] | None:
+        """Which query letters, or positions, match as many target letters, pair by pair
+        (`match_tables`); None: nobody knows."""
         query_ids, target_ids = self.match_tables
-        return np.asarray(translated(query_ids, query) == translated(target_ids, target))
+        if self.by_position and self.ids is None:
+            return None
+        ids = translated(query_ids, query) if self.ids is None else self.ids[query]
+        return np.asarray(ids == translated(target_ids, target))
 
     def check_letters(self, letters: Letters, what: str, first: int = 0) -> None:
         """Raise SequenceError for the first letter outside the alphabet, with its 1-based position.

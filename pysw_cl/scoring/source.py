@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,31 +52,43 @@ def letter_codes(
 
 @dataclass(frozen=True, eq=False)
 class MatrixScores:
-    """Any score for each query code and target code."""
+    """Any score for each query code, which may be a position of the query, and target code."""
 
-    #: ``table[q, t]`` (int32, letters x letters).
+    #: ``table[q, t]`` (int32, letters or positions x letters).
     table: Table
-    #: The type of query codes.
-    code: ClassVar[np.dtype[Any]] = np.dtype(np.uint8)
+    #: (match, mismatch) if equal codes score one and different ones the other.
+    pair: tuple[int, int] | None = None
+    #: Are query codes positions?
+    positions: bool = False
+
+    @property
+    def code(self) -> np.dtype[Any]:
+        """The type of query codes."""
+        return np.dtype(np.uint16 if self.positions else np.uint8)
 
     @property
     def defines(self) -> dict[str, int]:
         """The macros of kernels that read query codes."""
-        return {"WIDE_CODES": 1} if self.code.itemsize > 1 else {}
+        return {"WIDE_CODES": 1} if self.positions else {}
 
     @property
     def few(self) -> bool:
-        """Are there few letters?"""
-        return len(self.table) <= FEW_LETTERS
+        """Are there few letters, or count they alike?"""
+        return not self.positions and (self.pair is not None or len(self.table) <= FEW_LETTERS)
 
     def compared(self, least: int = LOWEST) -> tuple[int, int] | None:
         """(match, mismatch), both raised to ``least``, if compare and select give every score;
         padding is a mismatch, so that is not positive.  Else None."""
-        return None
+        if self.pair is None or self.pair[1] > 0:
+            return None
+        return max(self.pair[0], least), max(self.pair[1], least)
 
     @property
     def key(self) -> Any:
-        """What the time of a comparison depends on."""
+        """What the time of a comparison depends on; one position matrix takes as long as others of
+        such scores."""
+        if self.positions:
+            return "positions", self.table.shape[1], int(self.table.min()), int(self.table.max())
         return self.compared() or self.table.tobytes()
 
     @property
@@ -123,38 +135,3 @@ class MatrixScores:
         """The scores of all query codes (rows) with all target codes (columns)."""
         scores: Table = self.table[np.ix_(query, target)]
         return scores
-
-
-@dataclass(frozen=True, eq=False)
-class PairScores(MatrixScores):
-    """One score for equal codes, and one for different ones."""
-
-    match: int
-    mismatch: int
-
-    @property
-    def few(self) -> bool:
-        """See `MatrixScores`; letters that count alike are as good as few."""
-        return True
-
-    def compared(self, least: int = LOWEST) -> tuple[int, int] | None:
-        """See `MatrixScores`."""
-        pair = max(self.match, least), max(self.mismatch, least)
-        return pair if self.mismatch <= 0 else None
-
-
-@dataclass(frozen=True, eq=False)
-class PositionScores(MatrixScores):
-    """Any score for each position of the query, whose codes are these, and target code."""
-
-    code = np.dtype(np.uint16)
-
-    @property
-    def key(self) -> Any:
-        """See `MatrixScores`; one matrix takes as long as others of such scores."""
-        return "positions", self.table.shape[1], int(self.table.min()), int(self.table.max())
-
-    @property
-    def few(self) -> bool:
-        """See `MatrixScores`."""
-        return False

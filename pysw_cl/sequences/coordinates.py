@@ -32,7 +32,7 @@ class Frame:
     """The part of two sequences that is compared: rows are query letters, columns target
     letters."""
 
-    #: The letters of the whole query and the whole target (uint8, ASCII, or `Sequence.coded`).
+    #: The letters of the whole query and the whole target (uint8, ASCII, or `Scoring.coded`).
     letters: tuple[Letters, Letters]
     #: The ranges of the query and of the target: the first letter, from 0, and the end, exclusive.
     row: int

@@ -13,7 +13,7 @@ from typing import BinaryIO
 import numpy as np
 
 from ..errors import FileError, FormatError, SequenceError, file_name, printable
-from .alphabet import PIECE, Letters, first_outside, show_byte
+from .alphabet import PIECE, first_outside, show_byte
 from .lent import Own
 from .opening import opened
 from .sequence import GOOD, Sequence, check_letters
@@ -109,14 +109,11 @@ def _fasta_records(
             header, piece, at = _header(file, piece, end)
             yield Sequence(name, description, np.frombuffer(letters, np.uint8))
             continue
-        record = _Letters((name, line, where), on_bad is not None)
+        place = what(name, line, where)
+        record = _Letters(place, on_bad)
         if not whole:
-            record.refuse(
-                SequenceError(
-                    f"{what(name, line, where)} has a carriage return within its header, so that "
-                    "letters may stand there; end all lines with a line feed"
-                )
-            )
+            wrong = f"{place} has a carriage return within its header, so that letters may stand "
+            record.refuse(SequenceError(f"{wrong}there; end all lines with a line feed"))
         while True:
             if at == len(piece):
                 piece, at = _piece(file), 0
@@ -130,11 +127,12 @@ def _fasta_records(
             if at < len(piece):
                 header, piece, at = _header(file, piece, at)
                 break
-        wrong = record.wrong
-        if wrong is None:
-            yield Sequence(name, description, record.done())
-        else:
-            refuse(wrong, on_bad)
+        if not record.letters and not record.refused:
+            record.refuse(_no_letters(place))
+        if not record.refused:
+            array = np.frombuffer(record.letters, np.uint8)
+            array.setflags(write=False)
+            yield Sequence(name, description, array)
 
 
 def _piece(file: BinaryIO) -> bytes:
@@ -167,11 +165,8 @@ def what(name: str, number: int, where: str) -> str:
     return f"record {name!r} of {where} (line {number:,})"
 
 
-def no_letters(name: str, number: int, where: str) -> SequenceError:
-    """The error of a record without letters."""
-    return SequenceError(
-        f"{what(name, number, where)} has no sequence; it needs at least one letter"
-    )
+def _no_letters(place: str) -> SequenceError:
+    return SequenceError(f"{place} has no sequence; it needs at least one letter")
 
 
 def _header(file: BinaryIO, piece: bytes, at: int) -> tuple[bytes, bytes, int]:
@@ -188,44 +183,30 @@ class _Letters:
     """Collects the letters of one record, checked and in upper case.
 
     They are in one array that grows in place: the system moves large blocks of memory by remapping
-    their pages, and memory that is only reserved is not touched.  What is wrong with them is raised
-    at once, or, with ``late``, kept as `wrong`.
+    their pages, and memory that is only reserved is not touched.
     """
 
-    def __init__(self, place: tuple[str, int, str], late: bool) -> None:
-        self._place, self._late, self._all = place, late, Own()
-        self._wrong: SequenceError | None = None
+    def __init__(self, place: str, on_bad: OnBad | None) -> None:
+        self._place, self._on_bad, self.letters = place, on_bad, Own()
+        #: Was something wrong with them?
+        self.refused = False
 
     def add(self, piece: bytes) -> None:
         """Take the next bytes of the file."""
-        clean = b"" if self._wrong else piece.translate(UPPER, BLANKS)
+        clean = b"" if self.refused else piece.translate(UPPER, BLANKS)
         if clean.translate(None, GOOD):
             try:
                 letters = np.frombuffer(clean, np.uint8)
-                check_letters(letters, what(*self._place), len(self._all), True)
+                check_letters(letters, self._place, len(self.letters), True)
             except SequenceError as error:
                 self.refuse(error)
         else:
-            self._all += clean
+            self.letters += clean
 
     def refuse(self, error: SequenceError) -> None:
-        """Raise what is wrong with the record, or keep it until the record has been read."""
-        if not self._late:
-            raise error
-        self._wrong, self._all = error, Own()
-
-    @property
-    def wrong(self) -> SequenceError | None:
-        """What is wrong with the record."""
-        if self._wrong is None and not self._all:
-            return no_letters(*self._place)
-        return self._wrong
-
-    def done(self) -> Letters:
-        """All letters, read-only."""
-        letters = np.frombuffer(self._all, np.uint8)
-        letters.setflags(write=False)
-        return letters
+        """Say what is wrong with the record."""
+        refuse(error, self._on_bad)
+        self.refused, self.letters = True, Own()
 
 
 # FASTQ.  The format, and Phred scores as characters from '!' on: Cock et al. 2010, Nucleic Acids
@@ -319,7 +300,7 @@ def _check(
     if again not in ("", name):
         raise SequenceError(f"{place} is called {again!r} in line {number + 2:,}")
     if not letters:
-        raise no_letters(name, number, where)
+        raise _no_letters(place)
     if len(letters) != len(quality):
         raise SequenceError(
             f"{place} has {len(letters):,} letters and {len(quality):,} qualities (line "

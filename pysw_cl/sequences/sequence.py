@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import SequenceError
 from .alphabet import (
@@ -89,11 +88,6 @@ class Sequence:
             end = len(self.letters) if stop is None else stop
             self._lent.look(start, end, f"sequence {self.name}".rstrip())
         return self.letters[start:stop]
-
-    @property
-    def coded(self) -> NDArray[Any]:
-        """What is compared: its letters, or codes that stand for them."""
-        return self.letters
 
     def __len__(self) -> int:
         return len(self.letters)

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, InternalError
-from ..scoring.positions import PositionScoring
 from ..scoring.scoring import Scoring
 from .edges import DeviceEdge, Edge
 from .tile import Hits, TileJob, TileResult
@@ -113,13 +112,12 @@ def pack_job(job: TileJob) -> bytes:
 def unpack_job(data: bytes) -> TileJob:
     """The job in a string that :func:`pack_job` made."""
     facts, arrays = unpack(data)
-    scored = facts.pop("scoring")
-    kind = PositionScoring if "ids" in scored else Scoring
+    scoring = Scoring.of_facts(facts.pop("scoring"))
     plain: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in facts.items()}
     return TileJob(
         query=arrays["query"],
         target=arrays["target"],
-        scoring=kind.of_facts(scored),
+        scoring=scoring,
         top=_edge("top", arrays) if "top h" in arrays else None,
         left=_edge("left", arrays),
         forbidden=arrays.get("forbidden"),
