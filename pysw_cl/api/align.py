@@ -376,11 +376,11 @@ def job_of(a: Any, b: Any, options: RangeOptions, quiet: bool = True) -> Job:
     query = as_sequence(sequence_of(a), "query", False, scoring.alphabet)
     target = as_sequence(b, "target", False, scoring.alphabet)
     frames = make_frames(query, target, *ranges, options.strand, scoring)
-    check_range(scoring, *frames[0].shape, options.compared)
-    ends, second = FreeEnds(), False
+    mode, ends, second = "local", FreeEnds(), False
     if isinstance(options, ModeOptions):
-        ends, second = options.free, options.second_best
+        mode, ends, second = options.mode, options.free, options.second_best
+    check_range(scoring, *frames[0].shape, mode)
     if not quiet:
-        advise_pair(frames[0], scoring, options.compared, stacklevel=5)
-    asked = options.compared, ends.flags, options.output
+        advise_pair(frames[0], scoring, mode, stacklevel=5)
+    asked = mode, ends.flags, options.output
     return Job(query, target, scoring, *asked, frames[0], len(frames) > 1, second_best=second)
