@@ -121,7 +121,12 @@ class Options:
         given = self.sub_score, self.gap_cost, self.wildcard, self.unknown
         _set(self, "scoring", cached_scoring(*given))
         if not self.allow_odd_scoring:
-            check_sense(self.sub_score, self.scoring, getattr(self, "mode", "local"))
+            check_sense(self.sub_score, self.scoring, self.compared)
+
+    @property
+    def compared(self) -> str:
+        """The mode: "local" or "global"."""
+        return str(getattr(self, "mode", "local"))
 
     def of_query(self: Kind, query: Any) -> Kind:
         """These options for a query, which may be a `PositionMatrix` with scores of its own."""
