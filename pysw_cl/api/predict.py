@@ -173,15 +173,18 @@ def predict_on(
     prune: bool = True,
 ) -> Prediction:
     """`predict` for two lengths, or the sequences of a job, with options that are checked."""
-    setting, path = setting_of(runtime, plan, options.scoring, options.mode), options.output
-    paths = int(path in ("matches", "path"))
-    setting = replace(setting, cuts_squares=path != "path", paths=paths)
+    setting, path = (
+        setting_of(runtime, plan, options.scoring, options.mode),
+        options.output == "path",
+    )
+    seen = replace(setting.seen, alike=path)
+    setting = replace(setting, seen=seen, paths=int(path or options.output == "matches"))
     if job is not None:
-        setting, foreseen = pair_forecast(setting, job.frame, job.both, path == "path", prune)
+        setting, foreseen = pair_forecast(setting, job.frame, job.both, path, prune)
     else:
         strands = 1 + (options.strand == "both")
         foreseen = Foreseen(float(strands), strands)
-        if path == "path" and not setting.local:  # from corner to corner
+        if path and not setting.local:  # from corner to corner
             foreseen = replace(foreseen, path=swept_again(setting, m, n, (float(m), float(n))))
     return predicted(setting, m, n, *runtime.profile(), foreseen, options.free.flags)
 

@@ -59,7 +59,7 @@ def pair_forecast(
     looks = likely_paths(setting, frame, both) if m * n >= LOOKED_CELLS else []
     best = max(looks, key=lambda one: one.score, default=LikelyPath())
     if looks:
-        setting = replace(setting, cuts_squares=False)
+        setting = replace(setting, seen=replace(setting.seen, alike=True))
     work, share = sweep_of(setting, m, n), 1.0 + both
     strips, counts = work.widest, Counter[Name]()
     if setting.local and strips and not strips.cut and strips.plan.lane_set.prunes:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import PlanError
 from ..opencl.device import Runtime, get_runtime
+from ..planning.choose import Seen
 from ..planning.model.runs import Setting
 from ..planning.parameters import default_tuning
 from ..planning.plan import Plan
@@ -145,12 +146,5 @@ def setting_of(runtime: Runtime, wishes: Wishes, scoring: Scoring, mode: str) ->
     plan, free = plan_on(runtime, wishes), is_free(wishes)
     if plan.machine.times.known(plan.engine) is None:
         raise PlanError(f"plan: nobody has measured how long the engine {plan.engine!r} takes")
-    return Setting(
-        plan=plan,
-        scoring=scoring,
-        mode=mode,
-        four=scoring.source.few,
-        scan=default_rowscan(runtime) if free else None,
-        holds=free,
-        device=runtime.facts,
-    )
+    scan, seen = default_rowscan(runtime) if free else None, Seen(few=scoring.source.few)
+    return Setting(plan, scoring, mode == "local", runtime.facts, seen, scan, holds=free)

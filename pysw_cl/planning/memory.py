@@ -100,7 +100,9 @@ def device_memory(
     last_column = not setting.local and (free_ends[3] or not last_row)
     whole = TileShape(m, n, setting.local, bottom=last_row, right=last_column)
     whole = replace(whole, level=setting.local or free_ends[0], after=setting.local)
-    return _Job(replace(setting, cuts_squares=True).given, whole).memory(bool(setting.paths))
+    return _Job(replace(setting, seen=replace(setting.seen, alike=False)), whole).memory(
+        bool(setting.paths)
+    )
 
 
 def too_large(memory: Memory, device: DeviceFacts) -> str | None:

@@ -119,7 +119,7 @@ def scores_agree(rng: np.random.Generator, plan: dict[str, Any] | None) -> None:
     found = pysw_cl.align(a, b, **how)
     setting = setting_of(runtime, plan, found.scoring, mode)
     four = scoring.match_mismatch is not None or set(b) <= set("ARND")
-    memory = device_memory(replace(setting, four=four), m, n)
+    memory = device_memory(replace(setting, seen=Seen(few=four)), m, n)
     work = sweep_of(setting, m, n)
     counted = work.counts["call", "launch"] + work.counts["held", "launch"]
     again = work.counts["call", "check"] or any(one.cut for one in work.strips)

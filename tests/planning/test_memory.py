@@ -18,6 +18,7 @@ from pysw_cl.engines.rowscan.plan import RowscanPlan, default_rowscan
 from pysw_cl.engines.wavefront.descriptors import RecordWord, TileWord
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning import execution, memory, sizes
+from pysw_cl.planning.choose import Seen
 from pysw_cl.planning.facts import DeviceFacts
 from pysw_cl.planning.memory import Memory, device_memory, too_large
 from pysw_cl.planning.model.runs import Setting
@@ -75,8 +76,9 @@ def _foreseen(
     free_ends: tuple[bool, ...] = (False,) * 4,
     **how: Any,
 ) -> Memory:
-    how = {"scoring": SCORING, "four": True, **how}
-    setting = Setting(plan, device=device, paths=int(output == "path"), **how)
+    how = {"scoring": SCORING, "seen": Seen(few=True), **how}
+    local = how.pop("mode", "local") == "local"
+    setting = Setting(plan, local=local, device=device, paths=int(output == "path"), **how)
     return device_memory(setting, m, n, free_ends)
 
 
@@ -95,7 +97,7 @@ def _share(
     how.pop("max_cost", None)
     runtime = get_runtime("auto")
     if plan is None:
-        how |= {"holds": True, "scan": default_rowscan(runtime)}
+        how |= {"holds": True, "row_scan": default_rowscan(runtime)}
     facts = runtime.facts
     memory = _foreseen(plan_on(runtime, plan), m, n, facts, scoring=found.scoring, **how)
     return memory.total / found.stats.device_bytes
@@ -225,7 +227,7 @@ def test_an_h200_takes_the_row_scan_for_few_rows() -> None:
     scan = RowscanPlan(lanes="warp32", T=64, alpha=16, B=PACKED.B, machine=known)
     plan, n = replace(PACKED, machine=known), 30_000_000
     how: dict[str, Any] = {"mode": "global"}  # of which there are no sections
-    strips, rows = _foreseen(plan, 20, n, **how), _foreseen(plan, 20, n, scan=scan, **how)
+    strips, rows = _foreseen(plan, 20, n, **how), _foreseen(plan, 20, n, row_scan=scan, **how)
     assert rows == _foreseen(scan, 20, n, **how) != strips
 
 

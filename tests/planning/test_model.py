@@ -236,7 +236,7 @@ def test_counts_of_a_matrix() -> None:
     large = sweep_of(setting(), 300_000, 400_000)  # tiles of 2^33 cells at most
     assert sum(one.tiles for one in large.strips) == large.counts["call", "launch"] > 10
     assert large.counts["call", "edge"] > 400_000
-    border = sweep_of(setting(mode="global"), 5000, 7000)
+    border = sweep_of(setting(local=False), 5000, 7000)
     assert border.strips[0].subject == "wavefront/vector/match/global/16"
     assert border.counts["call", "border"] == 12_000
 
@@ -249,7 +249,7 @@ def test_sections_and_rows_are_counted() -> None:
         (GENERIC.having({"rowscan/vector32": {"row": 1e-12}}), "rowscan/vector32"),
     ):
         scan = RowscanPlan(machine=Machine(times))
-        rows = sweep_of(setting(mode="global", scan=scan), 1000, 4_000_000)
+        rows = sweep_of(setting(local=False, row_scan=scan), 1000, 4_000_000)
         assert [one.subject for one in rows.strips] == [wanted]
 
 

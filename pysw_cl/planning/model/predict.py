@@ -161,7 +161,7 @@ def limit(setting: Setting, work: Work) -> float:
         return 1e-9 / cell if cell else 0.0
     alphas, B = {widest.plan.alpha, *plan.alphas}, plan.B
     if isinstance(widest.plan, StriplessPlan):
-        alphas, B = {widest.plan.alpha}, (setting.scan or plan).B
+        alphas, B = {widest.plan.alpha}, (setting.row_scan or plan).B
     machine, pace = plan.machine, times.pace(widest.timed)
     lines = {alpha: pace.line(alpha, machine.share(B)) for alpha in alphas}
     busy, chunk = machine.busy(B, B), widest.plan.chunk
@@ -250,10 +250,10 @@ def choice_of(setting: Setting, prediction: Prediction) -> Choice:
 
 def _others(setting: Setting, m: int, n: int) -> Iterator[tuple[str, int, Setting]]:
     """Other ways for a whole matrix, each with its alpha."""
-    plan, scan = setting.plan, setting.scan
+    plan, scan = setting.plan, setting.row_scan
     if isinstance(plan, StriplessPlan):
         return
-    alone = replace(setting, scan=None, holds=False)
+    alone = replace(setting, row_scan=None, holds=False)
     for alpha in plan.alphas:
         fixed = replace(plan, alpha=alpha, alpha_fixed=True)
         _, B, chunk = plan.cost.soonest(plan, (alpha,), m, n)

@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from ...scoring.frames import MOST_KNOWN
-from ...scoring.scoring import Scoring
 from ..choose import Given, Seen, choose, is_held, whole_pipeline
 from ..cost import row_wave, section_wave, strip_wave
 from ..execution import ByRows, InParts, InSections, TileExecution, TileShape
@@ -26,6 +25,8 @@ STRIP_ROW = "strip_row"
 #: Of the grid cells on the path, what is computed where its tiles are known ahead: these are
 #: smaller, and pruned (5 million letters, 6% changed, on an H100: 1/22).
 AHEAD = 1 / 22
+#: Letters of which nothing is known.
+UNSEEN = Seen()
 #: The first letters of a call take longer than others: their memory is new to the caches.
 EARLY_LETTERS = 1 << 17
 
@@ -86,39 +87,20 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What is asked of a device, but for the size."""
+class Setting(Given):
+    """What decides of a whole comparison, but for its size.  Its letters are taken to be alike
+    (`Seen`) where an alignment leads through many square tiles, or rows are kept for its path."""
 
-    plan: Plan
-    scoring: Scoring
-    #: "local" or "global".
-    mode: str = "local"
-    #: Has the target none but the first four letters of the alphabet?
-    four: bool = False
-    #: The row scan's plan, if the engine may choose it for a tile.
-    scan: Plan | None = None
+    local: bool = True
+    device: DeviceFacts = UNLIMITED
+    seen: Seen = UNSEEN
     #: May small matrices be held whole?  Of how many is a path wanted, too?
     holds: bool = False
     paths: int = 0
-    #: May square tiles be cut into sections?  Not where an alignment leads through many of them, or
-    #: where rows are kept for its path.
-    cuts_squares: bool = True
-    device: DeviceFacts = UNLIMITED
-
-    @property
-    def given(self) -> Given:
-        """What decides how a tile is computed, beside its shape."""
-        seen = Seen(self.four, alike=not self.cuts_squares)
-        return Given(self.plan, self.scoring, self.local, self.device, seen, self.scan)
 
     def is_held(self, m: int, n: int) -> bool:
         """Is an m x n matrix held whole?"""
         return self.holds and is_held(self.plan, m, n, self.paths, self.device.largest)
-
-    @property
-    def local(self) -> bool:
-        """Is H never below 0?"""
-        return self.mode == "local"
 
 
 def sweep_of(setting: Setting, m: int, n: int) -> Work:
@@ -136,7 +118,7 @@ def sweep_of(setting: Setting, m: int, n: int) -> Work:
     rows, columns = plan.tile_shape(m, n)
     local = setting.local
     tile = TileShape(m, n, best=local, level=local, after=local)
-    piped = whole_pipeline(tile, setting.given)
+    piped = whole_pipeline(tile, setting)
     if piped is not None:  # strips go on from tile to tile
         work.counts["call", "launch"] += -(-m // piped.tile.m) - 1
         _add(work, setting, piped, tile, 1)
@@ -148,7 +130,7 @@ def sweep_of(setting: Setting, m: int, n: int) -> Work:
         for height, down in heights.items():
             for width, beside in widths.items():
                 one = replace(tile, m=height, n=width)
-                _add(work, setting, choose(one, setting.given), one, down * beside)
+                _add(work, setting, choose(one, setting), one, down * beside)
         above, across = sum(heights.values()) - 1, len(widths)
     work.counts["call", "edge"] += above * n + across * m
     if not setting.local:
@@ -189,7 +171,7 @@ def _add(
         while widths:
             width = max(widths)
             part, count = replace(tile, n=width), widths.pop(width)
-            chosen = choose(part, setting.given)
+            chosen = choose(part, setting)
             if isinstance(chosen, InParts):
                 widths[width // 2] += count
                 widths[width - width // 2] += count
