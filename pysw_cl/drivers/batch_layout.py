@@ -125,8 +125,8 @@ class Part:
         return index
 
     def groups(self, lanes: int, columns: int) -> Groups:
-        """See `Groups.of`."""
-        return self.once((lanes, columns), lambda: Groups.of(self.pairs, lanes, columns))
+        """See `Groups`."""
+        return self.once((lanes, columns), lambda: Groups(self.pairs, lanes, columns))
 
 
 #: The pair with the shortest sequence, that with the longest shorter one, and that with the most

@@ -130,7 +130,7 @@ class Options:
 
     def of_query(self: Kind, query: Any) -> Kind:
         """These options for a query, which may be a `PositionMatrix` with scores of its own."""
-        own = scoring_of(query, self.sub_score, vars(self))
+        own = scoring_of(query, vars(self))
         return self if own is None or own is self.scoring else replace(self, sub_score=own)
 
 

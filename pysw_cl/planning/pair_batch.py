@@ -36,24 +36,16 @@ SCRATCH_PART = 4
 LEVELS = 4
 
 
-@dataclass(frozen=True)
 class Groups:
     """The pairs of a batch, as many in each group as a work-group has lanes."""
 
-    count: int
-    #: The longest query of each group.
-    rows: Ints
-    #: The most panels of each group, and the columns of a panel.
-    panels: Ints
-    columns: int
-
-    @classmethod
-    def of(cls, pairs: Ints, lanes: int, columns: int) -> Groups:
-        """``pairs``: as `BatchEngine.start` takes them."""
+    def __init__(self, pairs: Ints, lanes: int, columns: int) -> None:
+        """``pairs``: as `BatchEngine.start` takes them; ``columns``: of a panel."""
         starts = np.arange(0, len(pairs), lanes)
-        rows = np.maximum.reduceat(pairs[:, 1], starts)
-        longest = np.maximum.reduceat(pairs[:, 3], starts)
-        return cls(len(starts), rows, -(-longest // columns), columns)
+        self.count, self.columns = len(starts), columns
+        #: The longest query of each group, and the most panels.
+        self.rows: Ints = np.maximum.reduceat(pairs[:, 1], starts)
+        self.panels: Ints = -(-np.maximum.reduceat(pairs[:, 3], starts) // columns)
 
     @property
     def longest(self) -> tuple[int, int]:

@@ -143,48 +143,35 @@ def _chosen(plan: Plan, machine: Machine, asked: Asked) -> Sections | None:
         return None
     least = cost.least(plan, plan.alphas, m, n)
     least *= tuning.most_cost_beside_pruning if prunable else tuning.most_cost
-    cut = _Ways.of(cost, plan, m, n, span, overlap, most).soonest(least)
+    cut = _Ways(cost, plan, m, n, span, overlap, most).soonest(least)
     if cut is None:
         return None
     chosen = replace(plan, alpha=cut.alpha, B=cut.B, chunk=cut.chunk)
     return Sections(chosen, _cuts(n, cut.sections, columns), cut.overlap, cut.proven)
 
 
-@dataclass(frozen=True)
 class _Ways:
     """The ways to cut a tile: an alpha, a B and a chunk each, with any number of sections.
 
     With R rounds, in which each group takes a strip, there are at most ``R B / strips`` sections.
     Fewer would be wider, so only so many are tried, and the most that there may be."""
 
-    plan: Plan
-    cost: StripCost
-    m: int
-    n: int
-    #: Columns of an overlap that needs a comparison, and of one that needs none.
-    overlap: int
-    span: int
-    #: The most sections, and the most that need no comparison.
-    most: int
-    most_proven: int
-    #: Every alpha with every B and chunk, and the strips of a section.
-    alpha: Numbers
-    B: Numbers
-    chunk: Numbers
-    strips: Numbers
-
-    @classmethod
-    def of(
-        cls, cost: StripCost, plan: Plan, m: int, n: int, span: int | None, overlap: int, most: int
-    ) -> _Ways:
-        """The ways to cut a tile into at most so many sections; see :func:`sections_of`."""
-        tuning, proven = plan.tuning.sections, 0
+    def __init__(
+        self, cost: StripCost, plan: Plan, m: int, n: int, span: int | None, overlap: int, most: int
+    ) -> None:
+        """Into at most so many sections; see :func:`sections_of`."""
+        tuning = plan.tuning.sections
+        self.cost, self.plan, self.m, self.n = cost, plan, m, n
+        #: Columns of an overlap that needs a comparison, and of one that needs none.
+        self.overlap, self.span = overlap, span or overlap
+        #: The most sections, and the most that need no comparison.
+        self.most, self.most_proven = most, 0
         if span is not None:
-            proven = min(most, int(min(tuning.most_share, tuning.most_overlap) * n / span))
-        alpha, B, chunk = _every(plan.alphas, plan.groups, plan.chunks)
-        strips = -(-m // (plan.T * alpha))
-        size = m, n, overlap, span or overlap, most, proven
-        return cls(plan, cost, *size, alpha, B, chunk, strips)
+            share = min(tuning.most_share, tuning.most_overlap)
+            self.most_proven = min(most, int(share * n / span))
+        #: Every alpha with every B and chunk, and the strips of a section.
+        self.alpha, self.B, self.chunk = _every(plan.alphas, plan.groups, plan.chunks)
+        self.strips: Numbers = -(-m // (plan.T * self.alpha))
 
     def soonest(self, most: float) -> Cut | None:
         """The way that costs least; None if it costs ``most`` seconds or more."""

@@ -7,6 +7,7 @@ such matrices (Altschul et al. 1997, Nucleic Acids Res 25, 3389-3402).
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,8 @@ from .scoring import Scoring
 
 #: Positions at most: their numbers and one more, for padding, are codes of 16 bits.
 MOST_POSITIONS = (1 << 16) - 1
+#: The options that have to be as usual beside a position matrix.
+USUAL = {"sub_score": (1, -3), "wildcard": None, "unknown": ERROR, "strand": "plus"}
 #: The letters of a query that is not known.
 UNKNOWN_LETTER = b"X"
 
@@ -165,10 +168,10 @@ def sequence_of(query: Any) -> Any:
     return query.sequence if isinstance(query, PositionMatrix) else query
 
 
-def scoring_of(query: Any, sub_score: Any, others: dict[str, Any]) -> Scoring | None:
-    """The scoring of a query that is a `PositionMatrix`; None for any other.
-
-    ``others``: the other options.  Raises InputError for those that cannot stand beside it."""
+def scoring_of(query: Any, options: Mapping[str, Any]) -> Scoring | None:
+    """The scoring of a query that is a `PositionMatrix`; None for any other.  Raises InputError for
+    options that cannot stand beside it."""
+    sub_score = options["sub_score"]
     own = isinstance(sub_score, Scoring) and sub_score.by_position  # of the first query of many
     if not isinstance(query, PositionMatrix):
         if own:
@@ -176,19 +179,17 @@ def scoring_of(query: Any, sub_score: Any, others: dict[str, Any]) -> Scoring | 
         return None
     if isinstance(sub_score, Scoring) and not own:
         raise InputError("an Aligner has its own scores; call align for a position matrix")
-    given: list[tuple[str, Any, Any]] = [("sub_score", (1, -3) if own else sub_score, (1, -3))]
-    given += [("wildcard", others["wildcard"], None), ("unknown", others["unknown"], ERROR)]
-    given.append(("strand", others["strand"], "plus"))
-    for name, value, usual in given:
+    for name, usual in USUAL.items():
+        value = usual if own and name == "sub_score" else options[name]
         plain = type(value) is not tuple or match_mismatch(value) is not None
         if type(value) is not type(usual) or not plain or value != usual:
             raise InputError(
                 f"{name}={shown(value)} cannot stand beside a position matrix, whose scores are "
                 "its own and of one strand"
             )
-    key = repr(others["gap_cost"])
-    made = query.made.get(key)
+    key = repr(options["gap_cost"])
+    made = query.made.get(key)  # another thread may change it
     if made is None:
-        query.made.clear()
-        made = query.made[key] = query.scoring(others["gap_cost"])
+        made = query.scoring(options["gap_cost"])
+        query.made = {key: made}
     return made

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, SequenceError, is_iterable
+from .alphabet import Letters
 from .lent import Lent, kept, refuse_masked
 from .sequence import as_letters, as_sequence
 
-Letters = NDArray[np.uint8]
 Lengths = NDArray[np.int64]
 
 
@@ -176,20 +176,17 @@ class SequenceSet(Sequence[Letters]):
     def save(self, folder: str | Path) -> None:
         """Write the set to a folder, which is made, for `open`."""
         place = Path(folder)
+        bounds = np.concatenate([[0], self.lengths.cumsum()]).astype("<i8")
         try:
-            self._save(place)
+            place.mkdir(parents=True, exist_ok=True)
+            for name in ("offsets", "names/offsets"):  # until all is written there is no set
+                (place / name).unlink(missing_ok=True)
+            _replace(place / "letters", b"".join(one.tobytes() for one in self))
+            if self._names is not None:
+                self._names.save(place / "names")
+            _replace(place / "offsets", bounds.tobytes())
         except OSError as error:
             raise InputError(f"{place} cannot hold sequences: {error}") from None
-
-    def _save(self, place: Path) -> None:
-        place.mkdir(parents=True, exist_ok=True)
-        for name in ("offsets", "names/offsets"):  # until all is written there is no set
-            (place / name).unlink(missing_ok=True)
-        bounds = np.concatenate([[0], self.lengths.cumsum()]).astype("<i8")
-        _replace(place / "letters", b"".join(one.tobytes() for one in self))
-        if self._names is not None:
-            self._names.save(place / "names")
-        _replace(place / "offsets", bounds.tobytes())
 
     @classmethod
     def open(cls, folder: str | Path) -> SequenceSet:

@@ -32,7 +32,7 @@ def _check(rng: np.random.Generator, scoring: Scoring, local: bool, how: str, wi
     letters = rng.choice(list(b"ACGT"), int(lengths.sum())).astype(np.uint8)
     starts = (lengths.cumsum() - lengths.ravel()).reshape(-1, 2)
     pairs = np.stack([starts, lengths], 2).reshape(-1, 4).astype(np.int32)
-    groups = Groups.of(pairs, engine.lanes.pairs(width), engine.lanes.columns(width))
+    groups = Groups(pairs, engine.lanes.pairs(width), engine.lanes.columns(width))
     tops = how == "ends" and bool(rng.integers(2))
     execution = engine.execution(groups, len(pairs), width, how, tops)
     batch = engine.start(letters, pairs, execution)

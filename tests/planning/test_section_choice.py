@@ -178,7 +178,7 @@ def test_a_choice_is_made_once() -> None:
     assert sections_of(plan, *given) is sections_of(replace(plan), *given)
     slow = GENERIC.having({f"wavefront/packed/{CUT}": {"row": 1.0}})
     assert sections_of(replace(plan, machine=Machine(slow, 528)), *given) is None
-    ways = _Ways.of(StripCost(), plan, 100_000, 100_000, None, 256, 90)
+    ways = _Ways(StripCost(), plan, 100_000, 100_000, None, 256, 90)
     assert ways.soonest(1e-9) is None and ways.soonest(1.0) is not None
 
 

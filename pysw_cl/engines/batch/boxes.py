@@ -211,7 +211,7 @@ class BoxEngine(BatchEngine):
         self, buffers: Buffers, text: Codes, pairs: Ints, levels: Ints, rise: int, width: int
     ) -> dict[str, object]:
         """Enqueue the sweep of boxes; returns the arguments that the traceback has, too."""
-        groups = Groups.of(pairs, self.lanes.pairs(width), self.lanes.columns(width))
+        groups = Groups(pairs, self.lanes.pairs(width), self.lanes.columns(width))
         execution = self.execution(groups, len(pairs), width, "cigar", boxes=True)
         sides = {"text": buffers.of(text), "pairs": buffers.of(pairs), "ends": 0}
         results = self._retained.get("results", execution.sizes["results"])
