@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
@@ -40,7 +41,7 @@ class Tally:
 
     scoring: Scoring
     #: How often each stand-in was met, and under "" all other letters outside the alphabet.
-    counts: dict[str, int] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
     #: All letters so far, and whether they are all those of nucleotides.
     letters: int = 0
     nucleotides: bool = True
@@ -64,27 +65,19 @@ class Tally:
             piece = letters[start : start + PIECE].tobytes()
             if self.scoring.unknown:  # else all letters that remain are stand-ins
                 piece = piece.translate(None, self.scoring.own_bytes).upper()
-                self._more("", len(piece.translate(None, self.scoring.stand_ins.encode())))
+                self.counts[""] += len(piece.translate(None, self.scoring.stand_ins.encode()))
             for letter in self.scoring.stand_ins:
                 both = {letter.encode(), letter.lower().encode()}
                 # a search is much faster than a count
-                self._more(letter, sum(piece.count(one) for one in both if one in piece))
-
-    def _more(self, letter: str, count: int) -> None:
-        if count:
-            self.counts[letter] = self.counts.get(letter, 0) + count
+                self.counts[letter] += sum(piece.count(one) for one in both if one in piece)
 
     def messages(self) -> Iterator[str]:
         """What there is to say, if anything."""
-        if self.counts:
+        names = {letter: STAND_INS[letter] for letter in self.scoring.stand_ins}
+        names[""] = f"others as {self.scoring.unknown}"
+        said = [f"{names[one]} ({self.counts[one]:,})" for one in names if self.counts[one]]
+        if said:
             name = self.scoring.name
-            said = [
-                f"{STAND_INS[letter]} ({self.counts[letter]:,})"
-                for letter in self.scoring.stand_ins
-                if letter in self.counts
-            ]
-            if "" in self.counts:
-                said.append(f"others as {self.scoring.unknown} ({self.counts['']:,})")
             where = f"the alphabet of {name}" if name else "the alphabet"
             yield f"letters outside {where} were scored as others: {', '.join(said)}"
         if self.scoring.protein and self.nucleotides and self.letters >= FEWEST_NUCLEOTIDES:
@@ -104,10 +97,8 @@ def advise_pair(frame: Frame, scoring: Scoring, mode: str, stacklevel: int = 4) 
     if tally.needed and (frame.others or not _has_amino_acid(frame.compared[0][:AT_ONCE])):
         for letters in frame.compared:
             tally.add(letters, frame.others)
-        warn_of_letters(tally, stacklevel)
-    if mode == "local":
-        rows, columns = frame.shape
-        _advise_phase(scoring, rows * columns, stacklevel)
+    rows, columns = frame.shape
+    advise_tally(tally, mode, rows * columns, stacklevel + 1)
 
 
 def _has_amino_acid(letters: Letters) -> bool:
@@ -116,10 +107,17 @@ def _has_amino_acid(letters: Letters) -> bool:
 
 
 def tally_of_pairs(pairs: Sequence[Any] | Batch, scoring: Scoring) -> Tally:
-    """The letters of many pairs of sequences of any kind."""
-    if isinstance(pairs, Batch):
-        return _tally_of_batch(pairs, scoring)
-    return tally_of(chain.from_iterable(pairs), Tally(scoring))
+    """The letters of many pairs of sequences of any kind; of prepared ones they are counted
+    once."""
+    if not isinstance(pairs, Batch):
+        return tally_of(chain.from_iterable(pairs), Tally(scoring))
+    key = (scoring.letters, scoring.own_bytes, scoring.stand_ins, scoring.unknown)
+    tally = pairs.known.get(key)
+    if tally is None:
+        tally = pairs.known[key] = Tally(scoring)
+        for letters in pairs.pieces() if tally.needed else ():
+            tally.add(letters)
+    return replace(tally, scoring=scoring)
 
 
 def tally_of(halves: Iterable[Any], tally: Tally) -> Tally:
@@ -127,36 +125,25 @@ def tally_of(halves: Iterable[Any], tally: Tally) -> Tally:
     if tally.needed:
         halves = iter(halves)
         while some := list(islice(halves, AT_ONCE)):
-            tally.add(_joined(some))
+            if set(map(type, some)) == {str}:
+                tally.add(np.frombuffer("".join(some).encode(), np.uint8))
+            else:
+                tally.add(np.concatenate([as_letters(half) for half in some]))
     return tally
 
 
 def advise_tally(tally: Tally, mode: str, cells: int, stacklevel: int = 4) -> None:
-    """Warn about letters that were counted, and about their scoring."""
-    if tally.needed:
-        warn_of_letters(tally, stacklevel)
-    if mode == "local":
-        _advise_phase(tally.scoring, cells, stacklevel)
-
-
-def _tally_of_batch(batch: Batch, scoring: Scoring) -> Tally:
-    """The letters of prepared pairs, which are counted once."""
-    key = (scoring.letters, scoring.own_bytes, scoring.stand_ins, scoring.unknown)
-    tally = batch.known.get(key)
-    if tally is None:
-        tally = Tally(scoring)
-        for letters in batch.pieces() if tally.needed else ():
-            tally.add(letters)
-        batch.known[key] = tally
-    return replace(tally, scoring=scoring)
-
-
-def _joined(halves: list[Any]) -> Letters:
-    """The letters of sequences of any kind, one after the other."""
-    kinds = set(map(type, halves))
-    if kinds == {str}:
-        return np.frombuffer("".join(halves).encode(), np.uint8)
-    return np.concatenate([as_letters(half) for half in halves])
+    """Warn about letters that were counted, and of the linear phase when enough cells were compared
+    locally, once for each scoring."""
+    warn_of_letters(tally, stacklevel)
+    if mode != "local":
+        return
+    _, before = _compared.get(id(tally.scoring), (tally.scoring, 0))
+    if len(_compared) >= SCORINGS:
+        _compared.clear()
+    _compared[id(tally.scoring)] = tally.scoring, before + cells
+    if before < PHASE_CELLS <= before + cells:
+        warn_of_phase(tally.scoring, stacklevel)
 
 
 def warn_of_letters(tally: Tally, stacklevel: int = 2) -> None:
@@ -174,13 +161,3 @@ def warn_of_phase(scoring: Scoring, stacklevel: int = 2) -> None:
             PhaseWarning,
             stacklevel=stacklevel + 1,
         )
-
-
-def _advise_phase(scoring: Scoring, cells: int, stacklevel: int) -> None:
-    """Warn of the linear phase when enough cells were compared, once for each scoring."""
-    _, before = _compared.get(id(scoring), (scoring, 0))
-    if len(_compared) >= SCORINGS:
-        _compared.clear()
-    _compared[id(scoring)] = scoring, before + cells
-    if before < PHASE_CELLS <= before + cells:
-        warn_of_phase(scoring, stacklevel + 1)

@@ -1,6 +1,6 @@
 """Cost models predict the work of tiles and matrices; plans and drivers choose by them alone.
 
-A cost model is a class with two methods (:class:`Cost`).  Those of engines on a device multiply
+A cost model is a class with a method or two (:class:`Cost`).  Those of engines on a device multiply
 counts with the times of its profile (:mod:`.model`).  A plan names its model (``Plan.cost``).
 
 Each model states its units.  Only costs of one kind are compared: tiles and matrices with each
@@ -10,7 +10,7 @@ other, tiles with moves with each other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,15 +36,32 @@ class Cut(NamedTuple):
     proven: Count
 
 
-class Cost(Protocol):
-    """The cost of tiles and matrices under a plan, but with ``alpha`` rows a lane."""
+class Cost:
+    """The cost of tiles and matrices under a plan, but with other rows a lane (``alpha``)."""
+
+    def ways(
+        self, plan: PlanFields, alphas: Sequence[int], m: int, n: int
+    ) -> list[tuple[float, int, int]]:
+        """For each alpha the least cost of a tile of m x n cells without moves, and the B and chunk
+        that have it."""
+        raise NotImplementedError
 
     def tile(self, plan: PlanFields, alpha: int, m: int, n: int) -> float:
         """The cost of a tile of m x n cells without moves."""
+        return self.ways(plan, (alpha,), m, n)[0][0]
 
     def least(self, plan: PlanFields, alphas: Sequence[int], m: int, n: int) -> float:
         """The least cost of a tile of m x n cells with one of these alphas."""
-        return min(self.tile(plan, alpha, m, n) for alpha in alphas)
+        return min(cost for cost, _, _ in self.ways(plan, alphas, m, n))
+
+    def soonest(
+        self, plan: PlanFields, alphas: Sequence[int], m: int, n: int
+    ) -> tuple[int, int, int]:
+        """The alpha, B and chunk with the least cost of a tile of m x n cells; of equal ones those
+        with the highest alpha."""
+        ways = zip(self.ways(plan, alphas, m, n), alphas, strict=True)
+        (_, B, chunk), alpha = min(ways, key=lambda way: (way[0][0], -way[1]))
+        return alpha, B, chunk
 
     def tile_with_moves(self, plan: PlanFields, alpha: int, m: int, n: int) -> float:
         """The cost of a tile of m x n cells with stored moves."""
@@ -53,17 +70,6 @@ class Cost(Protocol):
     def sections(self, plan: PlanFields, cut: Cut, m: int, n: int) -> Count:
         """The cost of a tile of m x n cells in sections; in the unit of :meth:`tile`."""
         return self.tile(plan, cut.alpha, m, n + cut.sections * cut.overlap)
-
-    def soonest(
-        self, plan: PlanFields, alphas: Sequence[int], m: int, n: int
-    ) -> tuple[int, int, int]:
-        """The alpha, B and chunk with the least cost of a tile of m x n cells; of equal ones those
-        with the highest alpha."""
-        return (
-            min(alphas, key=lambda alpha: (self.tile(plan, alpha, m, n), -alpha)),
-            plan.B,
-            plan.chunk,
-        )
 
     def matrix(self, plan: PlanFields, m: int, n: int, shape: tuple[int, int]) -> float:
         """The cost of m x n cells in even tiles of at most this shape, each with its best alpha; in
@@ -85,63 +91,36 @@ class StripCost(Cost):
     def __init__(self) -> None:
         self._kept: dict[tuple[Any, ...], list[tuple[float, int, int]]] = {}
 
-    def tile(self, plan: PlanFields, alpha: int, m: int, n: int) -> float:
-        """See `Cost`."""
-        return self._tiles(plan, (alpha,), m, n)[0][0]
-
-    def least(self, plan: PlanFields, alphas: Sequence[int], m: int, n: int) -> float:
-        """See :class:`Cost`."""
-        return min(cost for cost, _, _ in self._tiles(plan, alphas, m, n))
-
-    def soonest(
-        self, plan: PlanFields, alphas: Sequence[int], m: int, n: int
-    ) -> tuple[int, int, int]:
-        """See :class:`Cost`.  All costs are computed in one go, because every tile needs this."""
-        tiles = self._tiles(plan, alphas, m, n)
-        least = min(cost for cost, _, _ in tiles)
-        alpha, (_, B, chunk) = max(
-            (alpha, tile) for alpha, tile in zip(alphas, tiles, strict=True) if tile[0] == least
-        )
-        return alpha, B, chunk
-
-    def _tiles(
+    def ways(
         self, plan: PlanFields, alphas: Sequence[int], m: int, n: int
     ) -> list[tuple[float, int, int]]:
-        """For each alpha the least cost, and the B and chunk that have it."""
-        groups, chunks = plan.groups, plan.chunks
-        key = plan.machine, plan.lanes, plan.form, groups, plan.T, chunks, m, n, *alphas
+        """See `Cost`: all in one go, because every tile needs this; of equal costs those of the
+        fewest groups."""
+        machine, groups, chunks = plan.machine, plan.groups, plan.chunks
+        key = machine, plan.lanes, plan.form, groups, plan.T, chunks, m, n, *alphas
         kept = self._kept.get(key)
-        if kept is None:
-            if len(self._kept) >= self.MOST:
-                self._kept.clear()
-            kept = self._kept[key] = self._ways(plan, alphas, (m, n), groups, chunks)
-        return kept
-
-    def _ways(
-        self,
-        plan: PlanFields,
-        alphas: Sequence[int],
-        size: tuple[int, int],
-        groups: Sequence[int],
-        chunks: Sequence[int],
-    ) -> list[tuple[float, int, int]]:
-        """See :meth:`_tiles`: of equal costs those of the fewest groups."""
-        alpha = np.array(alphas)[:, None, None]
-        B, chunk = np.array(groups)[:, None], np.array(chunks)
-        machine, wave = plan.machine, self.wave(plan, alpha, *size, B, chunk)
+        if kept is not None:
+            return kept
+        if len(self._kept) >= self.MOST:
+            self._kept.clear()
+        alpha, B, chunk = (
+            np.array(alphas)[:, None, None],
+            np.array(groups)[:, None],
+            np.array(chunks),
+        )
+        wave = self.wave(plan, alpha, m, n, B, chunk)
         pace = machine.times.pace(f"{plan.engine}/{plan.lanes}")
         line = pace.lines(alpha, machine.share(wave.groups))
-        busy = machine.busy(wave.running, plan.B)
-        seconds = line.seconds(wave, busy, chunk)
-        ways = len(groups) * len(chunks)
+        seconds = line.seconds(wave, machine.busy(wave.running, plan.B), chunk)
         costs = np.broadcast_to(seconds, (len(alphas), len(groups), len(chunks)))
-        costs = costs.reshape(len(alphas), ways)
-        best = costs.argmin(axis=1).tolist()
-        least = costs.min(axis=1).tolist()
-        return [
+        costs = costs.reshape(len(alphas), -1)
+        self._kept[key] = [
             (cost, groups[at // len(chunks)], chunks[at % len(chunks)])
-            for cost, at in zip(least, best, strict=True)
+            for cost, at in zip(
+                costs.min(axis=1).tolist(), costs.argmin(axis=1).tolist(), strict=True
+            )
         ]
+        return self._kept[key]
 
     def wave(self, plan: PlanFields, alpha: Count, m: int, n: int, B: Count, chunk: Count) -> Wave:
         """The strips of a tile."""
@@ -271,9 +250,11 @@ def row_wave(plan: PlanFields, alpha: Count, m: int, n: int, B: Count) -> Wave:
 class CellCost(Cost):
     """The cost of an engine whose time is proportional to the cells: in cells."""
 
-    def tile(self, plan: PlanFields, alpha: int, m: int, n: int) -> float:
-        """Its cells."""
-        return float(m * n)
+    def ways(
+        self, plan: PlanFields, alphas: Sequence[int], m: int, n: int
+    ) -> list[tuple[float, int, int]]:
+        """See `Cost`."""
+        return [(float(m * n), plan.B, plan.chunk)] * len(alphas)
 
 
 def even(length: int, most: int) -> tuple[int, int]:

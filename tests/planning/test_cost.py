@@ -111,11 +111,11 @@ class Slow(Cost):
     def __init__(self) -> None:
         self.asked: list[tuple[Any, ...]] = []
 
-    def tile(self, plan: Plan, alpha: int, m: int, n: int) -> float:
-        self.asked.append((alpha, m, n))
-        return alpha * m * n
+    def ways(self, plan: Any, alphas: Any, m: int, n: int) -> list[tuple[float, int, int]]:
+        self.asked += [(alpha, m, n) for alpha in alphas]
+        return [(alpha * m * n, plan.B, plan.chunk) for alpha in alphas]
 
-    def tile_with_moves(self, plan: Plan, alpha: int, m: int, n: int) -> float:
+    def tile_with_moves(self, plan: Any, alpha: int, m: int, n: int) -> float:
         self.asked.append(("moves", alpha, m, n))
         return -alpha
 
