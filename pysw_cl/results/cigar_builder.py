@@ -24,17 +24,11 @@ from .cigar import Moves, Runs, check_region, consumed, joined, opposite, piece_
 class BackwardPath(Protocol):
     """The part of a traceback that this module reads."""
 
-    @property
-    def row(self) -> int:
-        """The query letters before the path so far; at the end of the traceback its start."""
-
-    @property
-    def column(self) -> int:
-        """The target letters before the path so far."""
-
-    @property
-    def moves(self) -> list[Moves]:
-        """Arrays of moves, the last move of the path first."""
+    #: The query and target letters before the path so far; at the end of the traceback its start.
+    row: int
+    column: int
+    #: Arrays of moves, the last move of the path first.
+    moves: list[Moves]
 
 
 class FoundPath(NamedTuple):

@@ -140,14 +140,19 @@ class PairPaths:
     that of the CIGARs.  `rows`, and `cigar`, are made when they are first read.
     """
 
-    def __init__(self, columns: Mapping[str, NDArray[Any]], words: Words, offsets: Ints) -> None:
-        self._columns, self._words, self._offsets = dict(columns), words, offsets
+    def __init__(self, columns: Mapping[str, NDArray[Any]], runs: Words, offsets: Ints) -> None:
+        self._columns = dict(columns)
+        #: The runs of all paths in turn, as BAM has them (SAM specification, 4.2): the length times
+        #: 16, plus the operation, 1 for I, 2 for D, 7 for = and 8 for X.
+        self.runs = runs
+        #: Where the runs of each path begin in `runs`, then where the last ones end.
+        self.offsets = offsets
 
     #: Rows are read from `rows`, columns by their names.
     __iter__ = None
 
     def __len__(self) -> int:
-        return len(self._offsets) - 1
+        return len(self.offsets) - 1
 
     def __repr__(self) -> str:
         return f"<PairPaths of {len(self):,} pairs>"
@@ -168,18 +173,7 @@ class PairPaths:
     @cached_property
     def cigar(self) -> NDArray[np.object_]:
         """The CIGARs (str), SAM's extended ones."""
-        return strings_of(*text_of(self._words, self._offsets))
-
-    @property
-    def runs(self) -> Words:
-        """The runs of all paths in turn, as BAM has them (SAM specification, 4.2): the length times
-        16, plus the operation, 1 for I, 2 for D, 7 for = and 8 for X."""
-        return self._words
-
-    @property
-    def offsets(self) -> Ints:
-        """Where the runs of each path begin in `runs`, then where the last ones end."""
-        return self._offsets
+        return strings_of(*text_of(self.runs, self.offsets))
 
     def table(self) -> NDArray[Any]:
         """The array that `align_many` gives with output "path"."""

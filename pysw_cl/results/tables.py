@@ -30,7 +30,7 @@ Columns = dict[str, NDArray[Any]]
 def to_dicts(results: Any, pairs: Iterable[Any] | None = None) -> list[dict[str, Any]]:
     """A dictionary for each result, with what is not known as None; else as `to_pandas`."""
     columns = columns_of(results, pairs)
-    values = [_plain(name, column) for name, column in columns.items()]
+    values = [_plain(*column) for column in columns.items()]
     return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]
 
 
@@ -68,12 +68,10 @@ def to_pandas(results: Any, pairs: Iterable[Any] | None = None) -> Any:
         raise InputError(f"this needs pandas: pip install pandas ({error})") from None
     made: dict[str, Any] = {}
     for name, column in columns.items():
-        unknown = column == UNKNOWN if name in COUNTS else np.zeros(0, np.bool_)
-        made[name] = pandas.array(column, "Int64") if unknown.any() else column
-        if unknown.any():
+        made[name] = column.astype(object) if name in TEXTS else column
+        if name in COUNTS and (unknown := column == UNKNOWN).any():
+            made[name] = pandas.array(column, "Int64")
             made[name][unknown] = pandas.NA
-        if name in TEXTS:
-            made[name] = column.astype(object)
     return pandas.DataFrame(made)
 
 
@@ -162,11 +160,6 @@ def _objects(values: list[Any]) -> NDArray[np.object_]:
 def _plain(name: str, column: NDArray[Any]) -> list[Any]:
     """A column as Python objects; what is not known is None."""
     values: list[Any] = column.tolist()
-    unknown = np.zeros(0, np.bool_)
     if name == "identity":
-        unknown = np.isnan(column)
-    elif name in COUNTS:
-        unknown = column == UNKNOWN
-    for k in np.flatnonzero(unknown).tolist():
-        values[k] = None
-    return values
+        return [None if value != value else value for value in values]  # NaN
+    return [None if value == UNKNOWN else value for value in values] if name in COUNTS else values

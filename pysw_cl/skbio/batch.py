@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,7 @@ from ..errors import InputError, RangeError
 from ..results.cigar import Runs, merged
 from .encoding import LETTERS, Scores, encoded
 from .many import aligned_rows
-from .pairs import pair_align, result_of
-from .paths import pair_path
+from .pairs import pair_align, pair_path, result_of
 
 #: Letters that are counted at once, so that they stay in a core's caches.
 PIECE = 1 << 16
@@ -41,11 +40,7 @@ class PairAlignResults(Sequence[Any]):
     def __len__(self) -> int:
         return len(self.scores)
 
-    @overload
-    def __getitem__(self, key: int) -> Any: ...
-    @overload
-    def __getitem__(self, key: slice) -> list[Any]: ...
-    def __getitem__(self, key: int | slice) -> Any:
+    def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
             return [self._made(k) for k in range(len(self))[key]]
         return self._made(range(len(self))[key])
@@ -88,8 +83,15 @@ def pair_align_many(
     except Exception:  # of one pair, or of all together: pair by pair it shows
         return _one_by_one(seqs, how, device)
     free = tuple(bool(end) and not local for end in ends)
+    options = ManyOptions(
+        mode="local" if local else "global",
+        free_ends=free,
+        sub_score=batch.scores.scoring,
+        output="path" if max_paths else "score",
+    )
     try:
-        rows = _rows(batch, local, free, bool(max_paths), device)
+        with PairAligner(options, Resources(device=device)) as aligner:
+            rows = aligned_rows(aligner, batch.pairs)
     except RangeError:
         return _one_by_one(seqs, how, device)
     scores = rows["score"] / batch.scores.unit
@@ -180,17 +182,3 @@ def _together(seqs: list[Any]) -> tuple[type, bytes] | None:
     if issubclass(kind, TheirSequence):
         return kind, b"".join([one._bytes.tobytes() for one in seqs])
     return None
-
-
-def _rows(
-    batch: _Batch, local: bool, free: tuple[bool, ...], path: bool, device: Any
-) -> NDArray[Any]:
-    """`align_many`'s rows of the pairs."""
-    options = ManyOptions(
-        mode="local" if local else "global",
-        free_ends=free if any(free) else False,
-        sub_score=batch.scores.scoring,
-        output="path" if path else "score",
-    )
-    with PairAligner(options, Resources(device=device)) as aligner:
-        return aligned_rows(aligner, batch.pairs)

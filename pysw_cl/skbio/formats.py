@@ -60,31 +60,25 @@ def _sniffer(fh: TextIO) -> tuple[bool, dict[str, Any]]:
 
 @paf.reader(None)  # type: ignore[untyped-decorator]
 def _generator(fh: TextIO, cls: Any = None) -> Iterator[Record]:
-    yield from _records(fh)
+    lines = Lines(fh, str(getattr(fh, "name", "the file")))
+    yield from lines.records(read(lines))
 
 
 @paf.reader(pd.DataFrame)  # type: ignore[untyped-decorator]
 def _frame(fh: TextIO, cls: Any = None) -> pd.DataFrame:
     """A row for each line: `COLUMNS`, ``score`` (AS) and ``cigar`` (cg), and the other tags."""
-    rows = [_row(record) for record in _records(fh)]
+    rows = []
+    for record in _generator(fh):
+        said = {name: getattr(record, name) for name in COLUMNS[:-1]}
+        said |= {"mapq": record.more.pop("mapq"), "score": record.score, "cigar": record.cigar}
+        record.more.pop("AS", None)
+        rows.append(said | record.more)
     return pd.DataFrame(rows, columns=None if rows else [*COLUMNS, "score", "cigar"])
-
-
-def _records(fh: TextIO) -> Iterator[Record]:
-    lines = Lines(fh, str(getattr(fh, "name", "the file")))
-    return lines.records(read(lines))
-
-
-def _row(record: Record) -> dict[str, Any]:
-    more = {name: value for name, value in record.more.items() if name not in ("AS", "mapq")}
-    said = {name: getattr(record, name) for name in COLUMNS if name != "mapq"}
-    last = {"mapq": record.more["mapq"], "score": record.score, "cigar": record.cigar}
-    return {**said, **last, **more}
 
 
 @paf.writer(None)  # type: ignore[untyped-decorator]
 def _write_results(obj: Iterable[Any], fh: TextIO) -> None:
-    _write(obj, fh, "paf", Setting())
+    _write(obj, fh, "paf", ())
 
 
 @paf.writer(pd.DataFrame)  # type: ignore[untyped-decorator]
@@ -93,23 +87,19 @@ def _write_frame(obj: pd.DataFrame, fh: TextIO) -> None:
     missing = [name for name in COLUMNS[:-1] if name not in obj.columns]
     if missing:
         raise InputError(f"a table that becomes PAF has the columns {', '.join(missing)}, too")
-    tags = [name for name in obj.columns if name not in COLUMNS and name != "cigar"]
+    tags = [name for name in obj.columns if name not in (*COLUMNS, "cigar")]
     for row in obj.to_dict("records"):
         said = [row.get(name, 255) for name in COLUMNS]
         for k, side in ((0, "query"), (5, "target")):
             said[k] = without_blanks(str(said[k]), side)
         said[4] = _SIGNS.get(said[4], said[4])
-        more = [(("AS" if name == "score" else name), row[name]) for name in tags]
+        more = [("AS" if name == "score" else name, row[name]) for name in tags]
         more.append(("cg", row.get("cigar")))
-        fh.write("\t".join([*map(str, said), *map(_tag, (m for m in more if _known(m[1])))]) + "\n")
+        shown = (_tag(name, value) for name, value in more if not pd.isna(value))
+        fh.write("\t".join([*map(str, said), *shown]) + "\n")
 
 
-def _known(value: Any) -> bool:
-    return not pd.isna(value)
-
-
-def _tag(said: tuple[str, Any]) -> str:
-    name, value = said
+def _tag(name: str, value: Any) -> str:
     kind = _TYPES.get(name)
     if kind is None:
         kind = "Z" if isinstance(value, str) else "i" if float(value).is_integer() else "f"
@@ -124,7 +114,7 @@ def _text(value: Any) -> Any:
 @theirs.blast6.writer(None)  # type: ignore[untyped-decorator]
 def _write_blast(obj: Iterable[Any], fh: TextIO, columns: Sequence[str] = STANDARD) -> None:
     """The standard columns, or those that are asked for by BLAST's names."""
-    _write(obj, fh, "blast6", Setting(fields=tuple(columns)))
+    _write(obj, fh, "blast6", tuple(columns))
 
 
 @theirs.blast6.writer(pd.DataFrame)  # type: ignore[untyped-decorator]
@@ -144,12 +134,10 @@ def _write_blast_frame(obj: pd.DataFrame, fh: TextIO) -> None:
     shown.to_csv(fh, sep="\t", header=False, index=False, na_rep="N/A", quoting=QUOTE_NONE)
 
 
-def _write(results: Iterable[Any], fh: TextIO, format: str, setting: Setting) -> None:
+def _write(results: Iterable[Any], fh: TextIO, format: str, fields: tuple[str, ...]) -> None:
     writer = None
     for one in results:
         if not isinstance(one, Alignment):
             raise InputError(f"results are alignments, not {type(one).__name__}")
-        if writer is None:
-            setting = Setting("path", one.scoring, fields=setting.fields)
-            writer = make_writer(format, setting)
+        writer = writer or make_writer(format, Setting("path", one.scoring, fields=fields))
         fh.write(writer.text([row_of(one)]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from types import FunctionType
 from typing import Any
@@ -150,15 +151,16 @@ def _aligned(
     texts = [given.letters(k).tobytes() for k in range(len(given.ranks))]
     sizes = np.array([len(one) for one in texts], np.int64)
     parts = []
-    how: dict[str, Any] = {"mode": "global", "free_ends": (free,) * 4 if free else False}
-    how["sub_score"] = given.scores.scoring
-    with PairAligner(ManyOptions(output="path", **how), Resources(device=device)) as aligner:
+    path = ManyOptions(
+        mode="global", free_ends=(free,) * 4, sub_score=given.scores.scoring, output="path"
+    )
+    with PairAligner(path, Resources(device=device)) as aligner:
         for start in range(0, len(first), AT_ONCE):
             i, j = first[start : start + AT_ONCE], second[start : start + AT_ONCE]
             pairs = [(texts[a], texts[b]) for a, b in zip(i.tolist(), j.tolist(), strict=True)]
             rows = aligned_rows(aligner, pairs)
             parts.append((rows["score"], *_gaps(rows, sizes[i], sizes[j])))
-    with PairAligner(ManyOptions(output="score", **how), Resources(device=device)) as aligner:
+    with PairAligner(replace(path, output="score"), Resources(device=device)) as aligner:
         itself = aligned_rows(aligner, [(one, one) for one in texts])["score"]
     return *map(np.concatenate, zip(*parts, strict=True)), itself
 

@@ -1,11 +1,17 @@
-"""scikit-bio's `pair_align`: what is computed here, and what goes to scikit-bio."""
+"""scikit-bio's `pair_align`: what is computed here, and what goes to scikit-bio.
+
+The states of its paths are this package's moves: 0 aligns two letters, 1 is a gap in the first
+sequence and 2 one in the second.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from skbio import alignment
 from skbio.alignment import PairAlignPath, _pair
 
@@ -18,10 +24,14 @@ from ..errors import RangeError
 from ..results.cigar import merged
 from ..scoring.precision import check_range
 from ..sequences.view import View
-from ..tiles.contract import HeldFound
 from .encoding import DELEGATED, Coded, NotOurs, as_ours, encoded
-from .paths import pair_path, runs_of
 
+Moves = NDArray[np.uint8]
+Lengths = NDArray[np.int64]
+#: Query start and end, target start and end.
+Span = tuple[int, int, int, int]
+
+_GAPS = {state: np.array([state], np.uint8) for state in (1, 2)}
 #: scikit-bio's own functions.
 ORIGINAL: dict[str, Any] = {
     name: getattr(alignment, name) for name in ("pair_align", "pair_align_nucl", "pair_align_prot")
@@ -117,19 +127,15 @@ def _aligned(coded: Coded, local: bool, ends: Any, path: bool, device: Any) -> F
 
 @lru_cache(maxsize=64)
 def _options(scoring: Any, mode: str, free: tuple[bool, ...], path: bool) -> AlignOptions:
-    return AlignOptions(
-        mode=mode,
-        free_ends=free if any(free) else False,
-        sub_score=scoring,
-        output="path" if path else "score",
-    )
+    output = "path" if path else "score"
+    return AlignOptions(mode=mode, free_ends=free, sub_score=scoring, output=output)
 
 
 def _small(
     coded: Coded, mode: str, free: tuple[bool, ...], ends: Any, path: bool, device: Any
 ) -> Found | None:
     """`_aligned` for a small matrix, in one launch and without the layers for large ones.  None
-    where that does not apply, and for a path that fails its check."""
+    where that does not apply, and for a path that does not score what the sweep found."""
     scores = coded.scores
     query, target = scores.query_codes[coded.ranks[0]], scores.target_codes[coded.ranks[1]]
     problem = Problem(View(query), View(target), scores.scoring, mode, FreeEnds(*free))
@@ -138,16 +144,10 @@ def _small(
         return None
     with matrix:
         found = matrix.next(path)
+    end = found.end
     if not path:
-        return found.end.score, None
-    return _small_path(found, problem, query, target, ends)
-
-
-def _small_path(
-    found: HeldFound, problem: Problem, query: Any, target: Any, ends: Any
-) -> Found | None:
-    """The path of a small matrix, if it scores what the sweep found."""
-    end, traced, scoring = found.end, held_path(found, problem), problem.scoring
+        return end.score, None
+    traced, scoring = held_path(found, problem), problem.scoring
     assert traced is not None
     moves = traced.forward()
     span = traced.row, end.row, traced.column, end.column
@@ -164,3 +164,51 @@ def _small_path(
     if int(pairs.sum(dtype=np.int64)) - cost != end.score:
         return None
     return end.score, pair_path(states, lengths, span, (len(query), len(target)), ends)
+
+
+# Paths
+
+
+def pair_path(
+    moves: Moves, lengths: Lengths, span: Span, sizes: Sequence[int], ends: Sequence[int]
+) -> PairAlignPath:
+    """The path with these runs of moves.
+
+    ``ends``: scikit-bio's flags for leading and trailing gaps of the first sequence, then of the
+    second: 2 leaves free end gaps out, with 1 they are there.  A path without free ends has its end
+    gaps already.
+    """
+    (i0, i1, j0, j1), (m, n) = span, sizes
+    if j1 < n and i1 == m and ends[1] < 2:
+        moves, lengths, j1 = *_joined(moves, lengths, 1, n - j1, False), n
+    elif i1 < m and j1 == n and ends[3] < 2:
+        moves, lengths, i1 = *_joined(moves, lengths, 2, m - i1, False), m
+    if j0 and not i0 and ends[0] < 2:
+        moves, lengths, j0 = *_joined(moves, lengths, 1, j0, True), 0
+    elif i0 and not j0 and ends[2] < 2:
+        moves, lengths, i0 = *_joined(moves, lengths, 2, i0, True), 0
+    return PairAlignPath(lengths, moves, ranges=np.array([[i0, i1], [j0, j1]], np.intp))
+
+
+def _joined(
+    moves: Moves, lengths: Lengths, state: int, length: int, first: bool
+) -> tuple[Moves, Lengths]:
+    """The runs with one more gap before or after them."""
+    at = 0 if first else -1
+    if len(moves) and moves[at] == state:
+        lengths = lengths.copy()
+        lengths[at] += length
+        return moves, lengths
+    parts: list[Any] = [(_GAPS[state], moves), (np.array([length]), lengths)]
+    both = (np.concatenate(part if first else part[::-1]) for part in parts)
+    return next(both), next(both)
+
+
+def runs_of(moves: Moves) -> tuple[Moves, Lengths]:
+    """The runs of equal moves, and their lengths."""
+    bounds = np.empty(len(moves) + 1, np.int64)
+    changes = (moves[1:] != moves[:-1]).nonzero()[0]
+    count = len(changes) + 1
+    bounds[0], bounds[1:count], bounds[count:] = 0, changes + 1, len(moves)
+    bounds = bounds[: count + 1] if len(moves) else bounds[:1]
+    return moves[bounds[:-1]], bounds[1:] - bounds[:-1]
