@@ -68,23 +68,18 @@ def length(text: str) -> int | None:
 
 def sides(args: argparse.Namespace) -> tuple[list[Any], list[Any]]:
     """What query and target are: a length, or the records in a file."""
-    found = []
-    for text in (args.query, args.target):
-        number = length(text)
-        found.append(_records_in(text) if number is None else [number])
-    return found[0], found[1]
-
-
-def _records_in(path: str) -> list[Any]:
     from ..sequences.reading import read_sequences
 
-    try:
-        records = list(read_sequences(path))
-    except FileNotFoundError:
-        raise InputError(f"{path} is no file, and no length such as 33M or 1500") from None
-    if not records:
-        raise InputError(f"{path} has no records; give a file with some, or a length")
-    return records
+    found: list[list[Any]] = []
+    for text in (args.query, args.target):
+        number = length(text)
+        try:
+            found.append(list(read_sequences(text)) if number is None else [number])
+        except FileNotFoundError:
+            raise InputError(f"{text} is no file, and no length such as 33M or 1500") from None
+        if not found[-1]:
+            raise InputError(f"{text} has no records; give a file with some, or a length")
+    return found[0], found[1]
 
 
 def _lengths(side: list[Any], most: int = 16) -> list[tuple[int, int]]:
@@ -103,15 +98,10 @@ def _foreseen(args: argparse.Namespace, options: dict[str, Any]) -> tuple[Predic
 
     options = {**options, "device": args.device, "plan": args.plan}
     queries, targets = sides(args)
-    if len(queries) == len(targets) == 1:
-        if isinstance(queries[0], int) or isinstance(targets[0], int):
-            queries, targets = ([_lengths(side)[0][0]] for side in (queries, targets))
-        found = predict(queries[0], targets[0], **options)
-        return found, 1, found.cells
-    every = [
-        (predict(m, n, **options), times * more)
-        for (m, times), (n, more) in product(_lengths(queries), _lengths(targets))
-    ]
+    pairs: Any = product(_lengths(queries), _lengths(targets))
+    if len(queries) == len(targets) == 1 and int not in map(type, queries + targets):
+        pairs = [((queries[0], 1), (targets[0], 1))]  # letters tell more than lengths
+    every = [(predict(m, n, **options), times * more) for (m, times), (n, more) in pairs]
     parts = {k: sum(one.parts[k] * times for one, times in every) for k in every[0][0].parts}
     low, high = (sum(one.interval[k] * times for one, times in every) for k in (0, 1))
     largest = max((one for one, _ in every), key=lambda one: one.memory)

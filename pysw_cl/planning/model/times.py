@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -119,34 +119,32 @@ class Pace:
         """The measured share that is nearest; the share itself where none is."""
         return min(self._measured, key=lambda one: (abs(one - share), one), default=share)
 
+    def _terms(self, alpha: int, share: int) -> Iterator[dict[str, float]]:
+        """The times that each field of a `Line` is made of, with their weights."""
+        yield self._parts(alpha, share)
+        at = f"@{self._near(share)}"
+        for name in ("busy" + at, "block" + at, "hop" + at, "tile", "turn"):
+            weight = share if name == "turn" else 1
+            yield {name: weight, _of_rows(name): weight * alpha}
+
     def weights(
         self, wave: Wave, busy: float, alpha: int, chunk: int, share: int
     ) -> dict[str, float]:
         """How much each of the times counts in a tile with this wave."""
-        columns, at = wave.columns, f"@{self._near(share)}"
-        found = {name: w * columns for name, w in self._parts(alpha, share).items()}
-        for name, count in (
-            ("busy" + at, columns * busy),
-            ("block" + at, columns / chunk),
-            ("hop" + at, wave.hops),
-            ("tile", 1),
-            ("turn", wave.turns * share),
-        ):
-            found[name] = count
-            found[_of_rows(name)] = count * alpha
-        return found
+        columns = wave.columns
+        counts = columns, columns * busy, columns / chunk, wave.hops, 1, wave.turns
+        terms = zip(self._terms(alpha, share), counts, strict=True)
+        return {name: weight * count for term, count in terms for name, weight in term.items()}
 
     def line(self, alpha: int, share: int) -> Line:
         """The seconds of strips with so many rows a lane."""
         key = alpha, share
         if key not in self._lines:
-            own, at = self.own, self._near(share)
-            column = sum(own.get(name, 0.0) * w for name, w in self._parts(alpha, share).items())
-            busy, block, hop, tile, turn = (
-                own.get(name, 0.0) + own.get(_of_rows(name), 0.0) * alpha
-                for name in (f"busy@{at}", f"block@{at}", f"hop@{at}", "tile", "turn")
+            column, *more = (
+                sum(self.own.get(name, 0.0) * weight for name, weight in term.items())
+                for term in self._terms(alpha, share)
             )
-            self._lines[key] = Line(max(column, LEAST_COLUMN), busy, block, hop, tile, turn * share)
+            self._lines[key] = Line._make([max(column, LEAST_COLUMN), *more])
         return self._lines[key]
 
     def lines(self, alpha: Count, share: Count) -> Line:
