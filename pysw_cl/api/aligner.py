@@ -33,8 +33,6 @@ from .many import align_many_with
 from .pair_aligner import PairAligner
 
 Range = tuple[int, int] | None
-#: The options beside the scoring that all calls have.
-ASKED = ("mode", "free_ends", "strand", "second_best", "left_align")
 
 
 class Aligner:
@@ -76,24 +74,22 @@ class Aligner:
     ) -> None:
         plan = dict(plan) if isinstance(plan, Mapping) else plan  # a mapping may change
         given = locals()
-        checked = made_of(AlignOptions, given)
+        options = made_of(AlignOptions, given)
         resources = made_of(AlignResources, given)
         resources.band_cost(mode)
-        asked = {name: getattr(checked, name) for name in ASKED}
-        self._begin(checked.scoring, asked, resources)
+        self._begin(replace(options, sub_score=options.scoring), resources)
 
-    def _begin(self, scoring: Scoring, asked: dict[str, Any], resources: AlignResources) -> None:
-        """Keep what was checked; ``asked``: the options beside the scoring."""
-        self._scoring, self._asked, self._resources = scoring, asked, resources
-        self._all = {"sub_score": scoring, **asked}
-        self._for_output: dict[str, AlignOptions] = {}
+    def _begin(self, options: AlignOptions, resources: AlignResources) -> None:
+        """Keep what was checked."""
+        self._resources, self._given = resources, vars(options)
+        self._for_output = {options.output: options}
         self._lock = threading.Lock()
         self._idle: dict[str, list[PairAligner]] = {}
 
     @property
     def scoring(self) -> Scoring:
         """The scoring."""
-        return self._scoring
+        return self._given["scoring"]  # type: ignore[no-any-return]
 
     def align(
         self,
@@ -109,7 +105,7 @@ class Aligner:
         whole = query_range is None and target_range is None and isinstance(output, str)
         options = self._for_output.get(output) if whole else None
         if options is None:
-            options = made_of(AlignOptions, {**locals(), **self._all})
+            options = made_of(AlignOptions, {**self._given, **locals()})
             if whole:
                 self._for_output[output] = options
         return align_with(a, b, options, self._telling(progress))
@@ -123,7 +119,7 @@ class Aligner:
         progress: Progress | bool | None = None,
     ) -> NDArray[Any]:
         """Align every query with its target; see :func:`pysw_cl.align_many`."""
-        options = ManyOptions(output=output, min_score=min_score, **self._all)
+        options = made_of(ManyOptions, {**self._given, **locals()})
         kept = self._resources
         resources = Resources(device=kept.device, plan=kept.plan, progress=progress)
         return align_many_with(pairs, options, resources, self._lent(options, resources))[0]
@@ -143,11 +139,11 @@ class Aligner:
         """The best local alignments that share no aligned pair; see :func:`pysw_cl.align_top`.
 
         Raises InputError if the aligner's mode is global."""
-        if self._asked["mode"] != "local":
+        if self._given["mode"] != "local":
             raise InputError("align_top finds local alignments, and this Aligner's mode is global")
-        if self._asked["second_best"]:
+        if self._given["second_best"]:
             raise InputError("align_top has no second_best; make an Aligner without it")
-        options = made_of(TopOptions, {**locals(), **self._all})
+        options = made_of(TopOptions, {**self._given, **locals()})
         return align_top_with(a, b, options, self._telling(progress))
 
     def close(self) -> None:
@@ -164,7 +160,7 @@ class Aligner:
         self.close()
 
     def __repr__(self) -> str:
-        mode, strand, device = self._asked["mode"], self._asked["strand"], self._resources.device
+        mode, strand, device = self._given["mode"], self._given["strand"], self._resources.device
         return f"<Aligner {mode}, strand {strand}, device {device!r}: {self.scoring.in_words}>"
 
     def __getstate__(self) -> dict[str, Any]:
@@ -175,7 +171,7 @@ class Aligner:
                 "pickled, because that object belongs to this process; name the device, as in "
                 "device='gpu' or device='0:0'"
             )
-        return {"scoring": self._scoring, "asked": self._asked, "resources": resources}
+        return {"options": self._for_output["path"], "resources": resources}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._begin(**state)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
+from functools import cache, partial
 from itertools import chain, islice
 from typing import Any
 
@@ -19,7 +20,7 @@ from ..planning.plan import Plan
 from ..results.pair_paths import PairPaths
 from ..results.stats import Stats
 from ..sequences.coordinates import Strand
-from .advice import advise_tally
+from .advice import advise_tally, tally_of_pairs
 from .pair_aligner import PairAligner, of_alphabet, paths_of
 from .parts import PartLimits, align_iterated
 
@@ -133,8 +134,8 @@ def align_many_with(
         pairs = list(pairs)  # a share is told of all cells
     with aligners or PairAligner(options, resources) as aligner:
         if isinstance(pairs, list | tuple | Batch):
-            with aligner.counting(pairs) as tallied:
-                rows, stats, wrong = aligner.align(pairs, resources.progress)
+            tallied = cache(partial(tally_of_pairs, pairs, options.scoring))
+            rows, stats, wrong = aligner.align(pairs, resources.progress, meanwhile=tallied)
             tally = tallied()
         else:
             rows, stats, wrong, tally = align_iterated(aligner, pairs, LIMITS)
@@ -189,11 +190,9 @@ def align_paths(
     listed = of_alphabet(
         pairs if isinstance(pairs, list | tuple | Batch) else list(pairs), options.scoring
     )
-    with (
-        PairAligner(options, made_of(Resources, given)) as aligner,
-        aligner.counting(listed) as tallied,
-    ):
-        found, stats, wrong = aligner.found(listed, progress)
+    tallied = cache(partial(tally_of_pairs, listed, options.scoring))
+    with PairAligner(options, made_of(Resources, given)) as aligner:
+        found, stats, wrong = aligner.found(listed, progress, meanwhile=tallied)
     advise_tally(tallied(), mode, stats.total_cells, 3)
     if wrong:
         warnings.warn(wrong, RecomputedWarning, stacklevel=2)

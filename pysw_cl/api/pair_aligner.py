@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import cache, partial
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,13 +21,11 @@ from ..engines.plans import make_plan
 from ..engines.registry import row_of
 from ..errors import PyswError
 from ..planning.pair_batch import FEW_LETTERS
-from ..planning.parameters import PairTuning
 from ..results.pair_paths import PairPaths, as_table
 from ..results.stats import Stats
 from ..scoring.free_ends import FreeEnd
 from ..scoring.scoring import Scoring
 from ..sequences.sequence import as_sequence
-from .advice import Tally, tally_of_pairs
 from .align import align_with
 from .bar import told
 
@@ -49,8 +46,6 @@ class PairAligner:
         self.options, self.resources = options, resources
         self._engine: BatchEngine | None = None
         self._batches = row_of(resources.plan).batches
-        #: Called while the device computes the last pairs.
-        self._meanwhile: Callable[[], object] = lambda: None
 
     def __enter__(self) -> PairAligner:
         return self
@@ -66,17 +61,19 @@ class PairAligner:
         progress: Progress | bool | None = None,
         first: int | None = None,
         choose: Choose | None = None,
+        meanwhile: Callable[[], object] | None = None,
     ) -> tuple[NDArray[Any], Stats, str | None]:
         """A row for each pair, or, with its number in front, for each that reaches the least score
         or is chosen by ``choose``; what they cost, and the text of a `RecomputedWarning` or None.
 
         ``first``: the number of the first pair in the whole input, if these are a part of it.
-        ``choose`` is asked of some pairs at a time, and perhaps again."""
+        ``choose`` is asked of some pairs at a time, and perhaps again.  ``meanwhile`` is called
+        while the device computes the last pairs."""
         pairs = of_alphabet(pairs, self.options.scoring)
         if self.options.min_score is not None:
             least = self.options.min_score * self.options.scoring.scale
             choose = partial(_reach, least)
-        found, stats, wrong = self.found(pairs, progress, choose)
+        found, stats, wrong = self.found(pairs, progress, choose, meanwhile)
         if found.paths is not None:
             table = paths_of(pairs, found, self.options).table()
         else:
@@ -90,22 +87,12 @@ class PairAligner:
             wrong += f" (pairs are counted from pair {first} of all)"
         return table, stats, wrong
 
-    @contextmanager
-    def counting(self, pairs: Sequence[Any]) -> Iterator[Callable[[], Tally]]:
-        """A context in which the letters of ``pairs`` are counted while the device computes the
-        last of them; gives what tells how many there are."""
-        counted = cache(partial(tally_of_pairs, pairs, self.options.scoring))
-        self._meanwhile = counted
-        try:
-            yield counted
-        finally:
-            self._meanwhile = lambda: None
-
     def found(
         self,
         pairs: Sequence[Any],
         progress: Progress | bool | None = None,
         choose: Choose | None = None,
+        meanwhile: Callable[[], object] | None = None,
     ) -> tuple[PairResults, Stats, str | None]:
         """The results of each pair, what they cost, and the text of a warning or None.  ``choose``:
         paths are looked for of the pairs that it takes, and perhaps of others."""
@@ -117,7 +104,7 @@ class PairAligner:
         with told(progress) as run:
             tell = _teller(run, pairs, one.sweeps)
             if self._batches and (listed := self._listed(pairs)) is not None:
-                self._in_batches(listed, one, tell, choose)
+                self._in_batches(listed, one, tell, choose, meanwhile)
             else:
                 one.all(tell)
                 stats.kernel_seconds = one.stats.kernel_seconds
@@ -165,21 +152,16 @@ class PairAligner:
         return [(letters, target) for target in halves[1::2]]
 
     def _in_batches(
-        self, pairs: Sequence[Any], one: OneByOne, tell: Tell, choose: Choose | None
+        self,
+        pairs: Sequence[Any],
+        one: OneByOne,
+        tell: Tell,
+        choose: Choose | None,
+        meanwhile: Callable[[], object] | None,
     ) -> None:
-        from ..opencl.kernel_times import Stopwatch
-
-        engine, tuning = self._made()
-        watch = Stopwatch(engine.runtime.times)
-        driver = BatchDriver(engine, engine.scoring, one, tell, tuning)
-        driver.meanwhile = self._meanwhile
-        _run_strands(driver, pairs, one, self.options, choose)
-        one.found.stats.kernel_seconds = watch.seconds
-
-    def _made(self) -> tuple[BatchEngine, PairTuning]:
-        """The engine, which is made at first, and the tuning of its plan."""
         from ..engines.batch.engine import BatchEngine
         from ..opencl.device import get_runtime
+        from ..opencl.kernel_times import Stopwatch
 
         options, resources = self.options, self.resources
         runtime = get_runtime(resources.device)  # refused in a process that was forked since
@@ -191,7 +173,12 @@ class PairAligner:
             ends = FreeEnd.of(options.free.flags)
             local, scoring = options.mode == "local", options.scoring.clamped()
             self._engine = BatchEngine(runtime, chosen.lanes, scoring, local, ends)
-        return self._engine, self._tuning
+        engine = self._engine
+        watch = Stopwatch(engine.runtime.times)
+        driver = BatchDriver(engine, engine.scoring, one, tell, self._tuning)
+        driver.meanwhile = meanwhile or (lambda: None)
+        _run_strands(driver, pairs, one, options, choose)
+        one.found.stats.kernel_seconds = watch.seconds
 
 
 def _run_strands(

@@ -191,8 +191,8 @@ def in_lists(
         letters = cells = 0
         most = inf if limit.cells is None else limit.cells
         until = monotonic() + patience
-        while len(found) < limit.pairs and letters < limit.letters and cells < most:
-            some = list(islice(source, min(size, limit.pairs - len(found))))
+        while not found or (len(found) < limit.pairs and letters < limit.letters and cells < most):
+            some = list(islice(source, max(1, min(size, limit.pairs - len(found)))))
             found += some
             if not some or (patience < inf and monotonic() > until):
                 break

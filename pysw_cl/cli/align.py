@@ -145,7 +145,7 @@ def run(args: Namespace) -> int:
         sides = sides_of(args, tally, listed, to.leave_out if args.skip_bad else None)
         pairs = counted((matched_pairs if args.pairs else every_pair)(*sides), searched)
         if args.picture is not None:
-            found = drawn(args, only(pairs, "plot"), to)
+            found = drawn(args, only(pairs), to)
         results = Results(to, args.outfmt.name, setting)
         if args.picture is None:
             found = _rows(args, pairs, to, how_many(*sides, args.pairs))

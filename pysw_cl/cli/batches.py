@@ -85,7 +85,11 @@ def in_batches(args: Namespace, pairs: Iterator[Pair], to: Running) -> Iterator[
             try:
                 table, stats, wrong = aligner.align(_texts(part, ranges), to.bar, done, chosen)
             except PyswError as error:
-                raise _named(error, part) from None
+                if error.pair is None:
+                    raise
+                query, target = part[error.pair]
+                what = str(error).removeprefix(f"pair {error.pair}: ")
+                raise type(error)(f"query {query.name}, target {target.name}: {what}") from None
             if wrong is not None:
                 warnings.warn(wrong, RecomputedWarning, stacklevel=2)
             for side, span in zip(("query", "target"), ranges, strict=True):
@@ -117,10 +121,8 @@ def parts(pairs: Iterator[Pair], ranges: tuple[Span, Span] = (None, None)) -> It
         while True:
             seen.clear()
             yield PartLimits(most_pairs, MOST_LETTERS, most_cells)
-            most_pairs, most_cells = (
-                min(2 * most_pairs, MOST_PAIRS),
-                min(2 * most_cells, MOST_CELLS),
-            )
+            most_pairs = min(2 * most_pairs, MOST_PAIRS)
+            most_cells = min(2 * most_cells, MOST_CELLS)
 
     def weigh(some: list[Pair]) -> tuple[int, int]:
         query, target = some[0]
@@ -151,12 +153,3 @@ def _texts(part: list[Pair], ranges: tuple[Span, Span]) -> list[tuple[bytes, byt
         return known
 
     return [(text(query, 0), text(target, 1)) for query, target in part]
-
-
-def _named(error: PyswError, part: list[Pair]) -> PyswError:
-    """The error with the names of the records in place of the pair's number."""
-    if error.pair is None:
-        return error
-    query, target = part[error.pair]
-    what = str(error).removeprefix(f"pair {error.pair}: ")
-    return type(error)(f"query {query.name}, target {target.name}: {what}")

@@ -17,9 +17,7 @@ import shlex
 import sys
 import traceback
 import warnings
-from argparse import Namespace
 from collections.abc import Iterable
-from functools import partial
 from pathlib import Path
 
 from .._version import __version__
@@ -97,17 +95,10 @@ def make_parser() -> argparse.ArgumentParser:
         examples=EXAMPLES,
     )
     parser.add_argument("--version", action="version", version=f"pysw-cl {__version__}")
-    parser.set_defaults(run=partial(_help, parser))
     commands = parser.add_subparsers(metavar="COMMAND")
     for add_to in COMMANDS:
         add_to(commands)
     return parser
-
-
-def _help(parser: argparse.ArgumentParser, args: Namespace) -> int:
-    """What a command line without a subcommand runs."""
-    parser.print_help()
-    return 0
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
@@ -125,7 +116,11 @@ def _run(argv: Iterable[str] | None) -> int:
             args.parse = parser.parse_args  # for `resume`, which reads a saved command
             args.command = shlex.join(["pysw-cl", *words])  # for files that name it
             limit_threads(args)
-            code: int = args.run(args)
+            code = 0
+            if "run" in args:
+                code = args.run(args)
+            else:  # no subcommand
+                parser.print_help()
         except SystemExit as stop:  # argparse: 0 after --help, 2 after a usage error
             code = stop.code if isinstance(stop.code, int) else 2
         sys.stdout.flush()

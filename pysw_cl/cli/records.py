@@ -30,30 +30,27 @@ _END: Any = object()
 
 
 class Records:
-    """The records of one file.  ``check`` raises SequenceError for one that cannot be aligned.
+    """The records of one file.  ``look(record, again)`` raises SequenceError for one that cannot be
+    aligned; ``again``: it has seen the record before.
 
     With ``left_out``, which is told of them, bad records are left out: None stands in their place.
-    ``note`` is told of every other one, once."""
+    A file that can be read again is read at once, so that it is known to be sound, and held if it
+    has one record or few letters."""
 
     def __init__(
         self,
         path: str,
-        check: Callable[[Sequence], None],
+        look: Callable[[Sequence, bool], None],
         left_out: Callable[[SequenceError], None] | None = None,
-        note: Callable[[Sequence], None] | None = None,
     ) -> None:
-        self.path, self._check, self._left_out, self._note = path, check, left_out, note
+        self.path, self._look, self._left_out = path, look, left_out
         #: May the file be read again?  Neither standard input nor a pipe may.
         self.again = Path(path).is_file()
         #: How many records there are, bad ones included; None if that is not known.
         self.count: int | None = None
-        #: How many letters the survey found.
+        #: How many letters they have, if that is known.
         self.letters = 0
         self._held: list[Sequence | None] | None = None
-
-    def survey(self) -> None:
-        """Read a file that can be read again, so that it is known to be sound, and hold it if it
-        has one record or few letters."""
         if not self.again:
             return
         held: list[Sequence | None] | None = []
@@ -86,7 +83,7 @@ class Records:
     def _read(self) -> Iterator[Sequence | None]:
         from ..sequences.reading import read_sequences
 
-        told = self.count is not None  # by the survey
+        told = self.count is not None  # by the first reading
         bad: list[None] = []
 
         def leave_out(error: SequenceError) -> None:
@@ -97,14 +94,12 @@ class Records:
         for record in read_sequences(self.path, None if self._left_out is None else leave_out):
             try:
                 if self._left_out is not None or not told:
-                    self._check(record)
+                    self._look(record, told)
             except SequenceError as error:
                 if self._left_out is None:
                     raise
                 leave_out(error)
                 continue
-            if self._note is not None and not told:
-                self._note(record)
             yield from bad
             bad.clear()
             yield record
@@ -124,32 +119,21 @@ def sides_of(
     pipe are read for that, and held."""
     lists = args.outfmt is not None and FORMATS[args.outfmt.name].lists_targets
 
-    def check(side: str, record: Sequence) -> None:
+    def look(side: str, record: Sequence, again: bool) -> None:
         start, end = place(args, side, record)
+        letters = record.letters[start:end]
         try:
-            tally.scoring.check_letters(record.letters[start:end], side, start)
+            tally.scoring.check_letters(letters, side, start)
         except SequenceError as error:
             raise SequenceError(f"{side} {record.name}: {error}") from None
-
-    def note(side: str, record: Sequence) -> None:
-        if lists and side == "target":
+        if lists and side == "target" and not again:
             listed.append((record.name, len(record)))
-        if tally.needed:
-            start, end = place(args, side, record)
-            tally.add(record.letters[start:end])
+        if tally.needed and not again:
+            tally.add(letters)
 
-    noted = tally.needed or lists
     queries, targets = (
-        Records(
-            getattr(args, side),
-            partial(check, side),
-            left_out,
-            partial(note, side) if noted else None,
-        )
-        for side in ("query", "target")
+        Records(getattr(args, side), partial(look, side), left_out) for side in ("query", "target")
     )
-    queries.survey()
-    targets.survey()
     if lists and not targets.again:
         deque(targets.read(once_more=True), 0)
     return queries, targets
@@ -232,12 +216,12 @@ def how_many(queries: Records, targets: Records, matched: bool) -> tuple[int | N
     return queries.count * targets.count, queries.letters * targets.letters
 
 
-def only(pairs: Iterator[Pair], what: str) -> list[Pair]:
-    """The only pair that there is, if any.  Raises InputError for more; ``what`` takes one."""
+def only(pairs: Iterator[Pair]) -> list[Pair]:
+    """The only pair that there is, if any.  Raises InputError for more, in words of `plot`."""
     found = list(islice(pairs, 2))
     if len(found) > 1:
         raise InputError(
-            f"{what} is for one query and one target, and the files have more records; give files "
+            "plot is for one query and one target, and the files have more records; give files "
             "with one record each"
         )
     return found

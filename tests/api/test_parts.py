@@ -217,4 +217,5 @@ def test_what_is_no_pair_is_not_read() -> None:
 
 
 def test_a_part_has_a_pair_at_least() -> None:
-    assert len(list(parts_of(some_pairs(5), PartLimits(pairs=0)))) == 5
+    for limits in (PartLimits(pairs=0), PartLimits(letters=0), PartLimits(cells=0)):
+        assert len(list(parts_of(some_pairs(5), limits))) == 5

@@ -206,9 +206,7 @@ def test_every_query_with_every_target(
     monkeypatch.setattr(records, "KEEP", keep)
     queries = fasta(tmp_path / "q.fa", ("q1", A), ("q2", B), ("q3", A[2:]))
     targets = fasta(tmp_path / "t.fa", ("t1", B), ("t2", A))
-    sides = [Records(path, lambda record: None) for path in (queries, targets)]
-    for side in sides:
-        side.survey()
+    sides = [Records(path, lambda record, again: None) for path in (queries, targets)]
     names = [(query.name, target.name) for query, target in every_pair(*sides)]
     assert names == [(q, t) for q in ("q1", "q2", "q3") for t in ("t1", "t2")]
 
