@@ -38,8 +38,8 @@ __kernel void take_edges(__global const int *restrict from, __global int *restri
   if (get_group_id(0) % EDGE_GROUPS == 0 && get_local_id(0) == 0) left[0] = from[source[SOURCE_CORNER]];
 }
 
-// The special rows and columns cut a tile into cells (a, b).  For the top edge and the left edge of each: the highest
-// score that a path through the edge can have at the tile's last corner, the cell of the edge where, and its H.
+// The special rows and columns cut a tile into cells (a, b).  For the top edge and the left edge of each: the cell
+// through which a path most probably enters (pysw_cl.drivers.path_prediction.promise), how much it promises, and its H.
 __kernel __attribute__((reqd_work_group_size(PEAK_GROUP_SIZE, 1, 1)))
 void find_peaks(__global const int *restrict kept, __global const long *restrict tiles, int row_step, int column_step,
                 int rows, int columns, int match, int extend, __global int *restrict entry_candidates)
@@ -48,7 +48,8 @@ void find_peaks(__global const int *restrict kept, __global const long *restrict
   int rest = get_group_id(0);
   const int b = rest % columns, a = (rest /= columns) % rows, left = (rest /= rows) & 1;
   __global const long *tile = tiles + (rest / 2) * TILE_WORDS;
-  const int m = tile[TILE_ROWS], n = tile[TILE_COLUMNS], offset = tile[TILE_OFFSET];
+  const int m = tile[TILE_ROWS], n = tile[TILE_COLUMNS];
+  const long rate = tile[TILE_RATE], flat = rate > 0 && match ? 256 - rate / (2 * match) : 256;
   const int row = a * row_step, column = b * column_step;
   const bool inside = row < m && column < n;
   __global const int *h = kept + tile[TILE_BUS] + (size_t)2 * (TOP_LINE + a) * tile[TILE_STRIDE] + column;
@@ -56,9 +57,12 @@ void find_peaks(__global const int *restrict kept, __global const long *restrict
   const int count = !inside ? 0 : left ? min(row_step, m - row) : min(column_step, n - column);
   int most = INT_MIN, at = 0;
   for (int k = get_local_id(0); k < count; k += PEAK_GROUP_SIZE) {
-    const int down = m - row - (left ? k + 1 : 0), across = n - column - (left ? 0 : k + 1);
-    const long gap = max((long)abs_diff(down, across) - offset, 0L);
-    const int here = (int)clamp(h[k] + (long)match * min(down, across) - extend * gap, (long)NEG, (long)INT_MAX);
+    const long down = max(m - row - (left ? k + 1 : 0) - (int)tile[TILE_EXIT_ROWS], 0);
+    const long across = max(n - column - (left ? 0 : k + 1) - (int)tile[TILE_EXIT_COLUMNS], 0);
+    const long lean = abs_diff(down, across), wide = (down + across) * flat / 1024;
+    const long cost = lean < wide ? lean * lean / (2 * wide) : lean - wide / 2;
+    const long gain = (rate * (down + across) - (rate + 1024 * extend) * cost) / 1024;
+    const int here = (int)clamp(h[k] + gain, (long)NEG, (long)INT_MAX);
     if (here > most) {
       most = here;
       at = k;

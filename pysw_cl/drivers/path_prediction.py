@@ -10,11 +10,15 @@ from bisect import bisect_left
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..scoring.scoring import Scoring
 from ..tiles.contract import TileSet
 from ..tiles.special_lines import RestartGrid, RestartPoints
 from ..tiles.tile import Area
 from .band_doubling import BandGrid
+
+Floats = NDArray[np.float64]
 
 
 class Cell(NamedTuple):
@@ -34,16 +38,37 @@ class Entry(NamedTuple):
     h: int
 
 
+def similarity(rate: float, match: int) -> float:
+    """How alike sequences are where each row and column of their path adds ``rate`` to H, from 0
+    (it does not grow) to 1 (all letters match)."""
+    return min(1.0, max(0.0, 2 * rate / match)) if match else 0.0
+
+
+def promise(down: Floats, across: int, rate: float, match: int, extend: int) -> Floats:
+    """What a path probably gains on its way over so many rows ``down`` and columns ``across``.
+
+    Each row and column adds ``rate``, and each more of the one than of the other costs a letter of
+    a gap.  Where sequences are not alike, a path goes a little aside for less: many ways score
+    nearly the same there.
+    """
+    total, lean = down + across, abs(down - across)
+    wide = total * (1 - similarity(rate, match)) / 4
+    near = lean < wide
+    cost = np.where(near, lean * lean / (2 * np.where(near, wide, 1)), lean - wide / 2)
+    gain: Floats = rate * total - (rate + extend) * cost
+    return gain
+
+
 class SweptLines:
     """The special rows and columns of a sweep of the whole matrix, or the rows of one of a diagonal
-    band, up to the cell (rows, columns).  A match scores ``match``; every ``spacing``-th of their
-    cells is read."""
+    band, up to the cell (rows, columns).  Every ``spacing``-th of their cells is read."""
 
     def __init__(
-        self, grid: RestartPoints, rows: int, columns: int, match: int, spacing: int
+        self, grid: RestartPoints, rows: int, columns: int, scoring: Scoring, spacing: int
     ) -> None:
         assert isinstance(grid, BandGrid | RestartGrid)
-        self.grid, self.match, self.spacing = grid, match, spacing
+        self.grid, self.spacing = grid, spacing
+        self.match, self.extend = max(0, scoring.highest), scoring.gap_extend
         #: The spans of a band by row; None: cells end at special columns.
         self._band = grid.band.spans if isinstance(grid, BandGrid) else None
         self._down = {} if isinstance(grid, BandGrid) else grid.columns
@@ -72,24 +97,29 @@ class SweptLines:
         area = Area(self._rows[a - 1], self._rows[a], first, last)
         return Cell(0, area) if first < column <= last else None
 
-    def entry(self, cell: Cell, row: int, column: int) -> Entry:
-        """Where a path to (row, column) probably enters the grid cell."""
+    def entry(self, cell: Cell, row: int, column: int, h: int | None) -> Entry:
+        """Where a path to (row, column), with this H there if it is known, probably enters the grid
+        cell."""
         area, (top, left) = cell.area, self.grid.sides(cell.area)
-        best, found = None, Entry(area.row, area.column, 0)
-        for source, first, along, across in (
-            (top, area.column, column - area.column, row - area.row),
-            (left, area.row, row - area.row, column - area.column),
+        down, across = row - area.row, column - area.column
+        diagonal, rate = min(down, across), self.match / 2
+        if h is not None and diagonal > 1:  # as if the path came straight
+            edge, at = (top, column - diagonal) if down == diagonal else (left, row - diagonal)
+            gained = (h - edge.h_at(at - 1)) / (2 * diagonal) if at else rate
+            rate = min(rate, max(-float(self.extend), gained))
+        found = []
+        for edge, first, along, beside in (
+            (top, area.column, across, down),
+            (left, area.row, down, across),
         ):
-            h = source.read_h(first, first + along, self.spacing)
-            places = np.arange(0, along, self.spacing)
-            possible = h + self.match * np.minimum(across, along - 1 - places)
+            values = edge.read_h(first, first + along, self.spacing)
+            rest = np.arange(along - 1, -1, -self.spacing, dtype=np.float64)
+            possible = values + promise(rest, beside, rate, self.match, self.extend)
             at = int(possible.argmax())
-            if best is None or possible[at] > best:
-                best, place = possible[at], first + self.spacing * at + 1
-                found = Entry(area.row, place, int(h[at]))
-                if source is left:
-                    found = Entry(place, area.column, int(h[at]))
-        return found
+            place = first + self.spacing * at + 1
+            row, column = (area.row, place) if edge is top else (place, area.column)
+            found.append((float(possible[at]), Entry(row, column, int(values[at]))))
+        return found[0][1] if found[0][0] >= found[1][0] else found[1][1]
 
     def h_at(self, row: int, column: int) -> int | None:
         """H of a cell of the matrix, if it is on a special row or column; else None."""
@@ -118,7 +148,7 @@ class SetLines:
                 return Cell(k, Area(r, ends[0], c, ends[1]))
         return None
 
-    def entry(self, cell: Cell, row: int, column: int) -> Entry:
+    def entry(self, cell: Cell, row: int, column: int, h: int | None) -> Entry:
         """See :class:`SweptLines`."""
         whole, area = self.tiles.parts[cell.tile].area, cell.area
         r, c = area.row - whole.row, area.column - whole.column

@@ -20,11 +20,11 @@ from ..planning.parameters import Tuning
 from ..planning.path_grid import level_shares, level_steps
 from ..results.stats import Stats
 from ..scoring.precision import UNREACHABLE_BELOW
-from ..tiles.contract import Engine, Part, TileBatch, TileSet
+from ..tiles.contract import ANYWHERE, Engine, Part, TileBatch, TileSet
 from ..tiles.special_lines import RestartPoints
 from ..tiles.tile import Area, Hit, Traced
 from .path import Path
-from .path_prediction import Cell, Lines, SetLines, SweptLines
+from .path_prediction import Cell, Entry, Lines, SetLines, SweptLines, similarity
 from .problem import Problem
 
 
@@ -106,7 +106,7 @@ class SpeculativeTraceback:
         engine.meanwhile = lambda busy: path.meanwhile(path, busy)
         self.match, self.gap_open = max(0, problem.scoring.highest), problem.scoring.gap_open
         spacing = self.tuning.spacing
-        self.lines = SweptLines(grid, path.row, path.column, self.match, spacing)
+        self.lines = SweptLines(grid, path.row, path.column, problem.scoring, spacing)
         #: (rows, columns) between the special lines of each level, coarsest first.
         self.levels = level_steps(self.lines.side, engine.row_quantum, self.tuning)
         m, n, levels = len(problem.query), len(problem.target), len(self.levels)
@@ -187,6 +187,7 @@ class SpeculativeTraceback:
         row, column, h, cell, margin = guess
         quantum = self.engine.row_quantum
         parts: list[Part] = []
+        beside: Part | None = None
         used = 0
         while len(parts) < self.most_tiles[level]:
             area, tile = cell.area, cell.tile
@@ -195,24 +196,64 @@ class SpeculativeTraceback:
             row_end = area.row + -(-(row_end - area.row) // quantum) * quantum
             around = Area(area.row, row_end, area.column, column_end)
             used += self._bytes(level, around)
+            if beside is not None:
+                used += self._bytes(level, beside.area)
             if parts and used > self.level_bytes[level]:
                 break
+            if beside is not None:
+                parts.append(beside)
             known = None
             pruned = level < len(self.levels) and max(around.shape) >= self.tuning.pruned_side
             if h is not None and pruned:
                 known = h - self.tuning.slack * self.match - self.gap_open
             offset = row_end - row + column_end - column + margin
-            parts.append(Part(around, tile, known, offset))
-            entry = lines.entry(cell, min(row, area.row_end), min(column, area.column_end))
+            exit = row_end - row, column_end - column
+            entry = lines.entry(cell, min(row, area.row_end), min(column, area.column_end), h)
+            rate = self._rate(row + column - entry.row - entry.column, h, entry.h)
+            parts.append(Part(around, tile, known, offset, exit, rate))
             row, column, h = entry.row, entry.column, entry.h
             if self.problem.floor is not None and h <= self.tuning.begun * self.match:
                 return parts, None
             following = lines.cell(row, column, tile) if h >= UNREACHABLE_BELOW else None
             if following is None:
                 return parts, None
+            unlike = max(0.0, 1 - 2 * similarity(rate, self.match))
+            margin = self._margin(max(area.shape), unlike)
+            beside = self._beside(lines, cell, entry, margin) if unlike else None
             cell = following
-            margin = max(self.tuning.least_margin, int(max(area.shape) * self.tuning.margin))
         return parts, Guess(row, column, h, cell, margin)
+
+    def _rate(self, letters: int, h: int | None, before: int) -> float:
+        """What each of so many rows and columns of the path adds to H, from ``before`` to ``h``."""
+        most, least = self.match / 2, -float(self.problem.scoring.gap_extend)
+        return most if h is None else min(most, max(least, (h - before) / max(1, letters)))
+
+    def _margin(self, side: int, unlike: float) -> int:
+        """Rows and columns beyond a predicted crossing that are computed, too.  ``unlike``: how
+        little alike the sequences are there, from 0 to 1."""
+        more = 1 + (self.tuning.unlike_margin - 1) * unlike
+        return int(max(self.tuning.least_margin, side * self.tuning.margin) * more)
+
+    def _beside(self, lines: Lines, cell: Cell, entry: Entry, reach: int) -> Part | None:
+        """The tile that the path comes to if it enters a grid cell by the other one of its edges;
+        None if it probably does not: it enters more than ``reach`` cells from their corner."""
+        row, column = cell.area.row, cell.area.column
+        above = entry.row == row
+        if entry.row + entry.column - row - column > reach:
+            return None
+        other = lines.cell(row + above, column + (not above), cell.tile)
+        if other is None:
+            return None
+        area = other.area
+        rows, columns = area.shape
+        if above:  # its right edge, from the corner on
+            quantum = self.engine.row_quantum
+            rows = min(rows, -(-reach // quantum) * quantum)
+        else:
+            columns = min(columns, reach)
+        most = Area(area.row, area.row + rows, area.column, area.column + columns)
+        exit = (rows - 1, 0) if above else (0, columns - 1)
+        return Part(most, other.tile, None, ANYWHERE, exit, self.match / 2)
 
     def _bytes(self, level: int, area: Area) -> int:
         """Bytes that a tile of this level takes of the level's memory."""

@@ -162,10 +162,11 @@ class SpeculationTuning:
     pruned_side: int = tunable(1 << 13, 0, 1 << 30, "larger tiles are pruned by the prediction")
     margin: float = tunable(1 / 256, 0, 1, "of a side, that a tile exceeds the predicted crossing")
     least_margin: int = tunable(256, 0, 1 << 20, "cells of that margin at least")
+    unlike_margin: int = tunable(4, 1, 1024, "x those margins where sequences are not alike")
     slack: int = tunable(1024, 0, 1 << 30, "matches that H may fall short of the prediction")
     begun: int = tunable(64, 0, 1 << 30, "matches: below this H a local path has probably begun")
     most_tiles: int = tunable(1024, 1, 1 << 16, "tiles of a launch")
-    few_tiles: int = tunable(4, 1, 1 << 16, "of a launch after a prediction that failed early")
+    few_tiles: int = tunable(8, 1, 1 << 16, "of a launch after a prediction that failed early")
     spacing: int = tunable(8, 1, 1 << 16, "cells from one read to the next along a special line")
 
 

@@ -255,6 +255,10 @@ class Part(NamedTuple):
     known: int | None = None
     #: At most so many rows or columns before its last corner the path leaves it.
     offset: int = ANYWHERE
+    #: How many rows and columns before its last corner the path probably leaves it.
+    exit: tuple[int, int] = (0, 0)
+    #: What each row and each column before that probably adds to H.
+    rate: float = 0.0
 
 
 class TileSet(Protocol):

@@ -48,6 +48,11 @@ class TileWord(IntEnum):
     LETTERS = 11
     #: The most rows and columns between the last corner and the cell where a path leaves the tile.
     OFFSET = 12
+    #: How many rows and columns before the last corner a path probably leaves the tile, and what
+    #: each row and each column before that probably adds to H, in 1/1024.
+    EXIT_ROWS = 14
+    EXIT_COLUMNS = 15
+    RATE = 16
     #: Of a section, the place of its right edge: H of the rows, then E^, both with the padding.
     RIGHT = 13
 

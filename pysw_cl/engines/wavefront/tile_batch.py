@@ -297,6 +297,9 @@ class WavefrontTileBatch:
                 TileWord.STRIDE: n + 2 * T,
                 TileWord.KEPT: (n - 1) // steps[1],
                 TileWord.OFFSET: [part.offset for part in parts],
+                TileWord.EXIT_ROWS: [part.exit[0] for part in parts],
+                TileWord.EXIT_COLUMNS: [part.exit[1] for part in parts],
+                TileWord.RATE: [int(1024 * part.rate) for part in parts],
             },
         )
         lengths = {
