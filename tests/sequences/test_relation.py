@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pysw_cl.sequences.relation import Codes, related
+from pysw_cl.sequences.alphabet import Letters as Codes
+from pysw_cl.sequences.kmers import related
 
 
 def _changed(codes: Codes, rate: float, rng: np.random.Generator, letters: int) -> Codes:

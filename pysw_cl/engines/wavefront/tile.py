@@ -21,7 +21,7 @@ from ...planning.plan import Plan
 from ...planning.program import Program
 from ...planning.sizes import RECORD_WORDS
 from ...scoring.precision import UNREACHABLE_BELOW, worst
-from ...sequences.relation import related
+from ...sequences.kmers import related
 from ...sequences.view import Codes
 from ...tiles.edges import DeviceEdge, Edge
 from ...tiles.tile import NO_HITS, Hits, TileJob, TileResult

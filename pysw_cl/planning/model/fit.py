@@ -108,15 +108,14 @@ def _explaining(
     """See :func:`fitted`: the times for the columns and hops that the works have.  ``form``: all
     times that count, sought ones as 0."""
     rows = [_weights(work, form) for work in works]
-    every = {name for row in rows for name in row}
-    names = sorted(n for n in every if not _has(known, n) and not n[1].startswith(NOT_SOUGHT))
+    told = {
+        (subject, name): t for subject, own in known.by_subject.items() for name, t in own.items()
+    }
+    every = {name for row in rows for name in row if name not in told}
+    names = sorted(name for name in every if not name[1].startswith(NOT_SOUGHT))
     if not names:
         return {}
-    fixed = [
-        sum(weight * known.by_subject[subject][name] for (subject, name), weight in row.items()
-            if _has(known, (subject, name)))
-        for row in rows
-    ]  # fmt: skip
+    fixed = [sum(weight * told.get(name, 0.0) for name, weight in row.items()) for row in rows]
     target = np.asarray(seconds, float)
     a = np.array([[row.get(name, 0.0) for name in names] for row in rows]).reshape(len(rows), -1)
     found = nonnegative(a / target[:, None], (target - np.array(fixed)) / target)
@@ -149,10 +148,6 @@ def _has_columns(times: Times, subject: str) -> bool:
     """Does a subject have times of columns of its own?"""
     own = times.by_subject.get(subject, {})
     return any(name in ("column", "row") or name[0].isdigit() for name in own)
-
-
-def _has(times: Times, name: tuple[str, str]) -> bool:
-    return name[1] in times.by_subject.get(name[0], {})
 
 
 def errors(works: Sequence[Work], seconds: Sequence[float], times: Times) -> Floats:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from ...scoring.frames import MOST_KNOWN
 from ..choose import Given, Seen, choose, is_held, whole_pipeline
 from ..cost import row_wave, section_wave, strip_wave
-from ..execution import ByRows, InParts, InSections, TileExecution, TileShape
+from ..execution import ByRows, InParts, InSections, InStrips, TileShape
 from ..facts import UNLIMITED, DeviceFacts
 from ..geometry import piece, tile_height
 from ..path_grid import grid_places, most_pieces
@@ -121,17 +121,23 @@ def sweep_of(setting: Setting, m: int, n: int) -> Work:
     piped = whole_pipeline(tile, setting)
     if piped is not None:  # strips go on from tile to tile
         work.counts["call", "launch"] += -(-m // piped.tile.m) - 1
-        _add(work, setting, piped, tile, 1)
+        _add(work, piped, m, n, 1)
         above, across = 0, 1
     else:
         strips = plan.for_size(min(rows, m), min(columns, n)) or plan
         heights = _lengths(m, tile_height(m, rows, strips.strip_rows))
         widths = _lengths(n, piece(n, columns, 1))
-        for height, down in heights.items():
-            for width, beside in widths.items():
-                one = replace(tile, m=height, n=width)
-                _add(work, setting, choose(one, setting), one, down * beside)
         above, across = sum(heights.values()) - 1, len(widths)
+        sizes = Counter({(h, w): heights[h] * widths[w] for h in heights for w in widths})
+        while sizes:
+            height, width = max(sizes, key=lambda size: size[1])
+            times = sizes.pop((height, width))
+            chosen = choose(replace(tile, m=height, n=width), setting)
+            if isinstance(chosen, InParts):  # halves, and theirs, until they are computed whole
+                sizes[height, width // 2] += times
+                sizes[height, width - width // 2] += times
+            else:
+                _add(work, chosen, height, width, times)
     work.counts["call", "edge"] += above * n + across * m
     if not setting.local:
         work.counts["call", "border"] += m + n
@@ -161,23 +167,8 @@ def _lengths(length: int, size: int) -> Counter[int]:
     return +Counter({size: whole, rest: 1 if rest else 0})
 
 
-def _add(
-    work: Work, setting: Setting, execution: TileExecution, tile: TileShape, times: int
-) -> None:
-    """Count ``times`` tiles that are computed like this."""
-    m, n = tile.size
-    if isinstance(execution, InParts):  # halves, and theirs, until they are computed whole
-        widths = Counter({n: times})
-        while widths:
-            width = max(widths)
-            part, count = replace(tile, n=width), widths.pop(width)
-            chosen = choose(part, setting)
-            if isinstance(chosen, InParts):
-                widths[width // 2] += count
-                widths[width - width // 2] += count
-            else:
-                _add(work, setting, chosen, part, count)
-        return
+def _add(work: Work, execution: InStrips | InSections | ByRows, m: int, n: int, times: int) -> None:
+    """Count ``times`` tiles of m x n cells that are computed like this."""
     if isinstance(execution, ByRows):
         plan, cut = execution.plan, False
         plan = replace(plan, B=plan.cost.soonest(plan, (plan.alpha,), m, n)[1])
