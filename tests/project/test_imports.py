@@ -6,6 +6,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[2] / "pysw_cl"
@@ -66,6 +67,37 @@ def test_order() -> None:
         if ORDER.index(name.partition(".")[0]) > ORDER.index(home(file))
     }
     assert not found
+
+
+def test_no_files_import_in_a_circle() -> None:
+    """Imports inside functions and under TYPE_CHECKING count, too."""
+    stem = {
+        ".".join(file.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__"): file
+        for file in PACKAGE.rglob("*.py")
+    }
+    graph = {name: {source(one, stem) for one in imported(file)} for name, file in stem.items()}
+    graph = {name: needed - {name, ""} for name, needed in graph.items()}
+    assert list(TopologicalSorter(graph).static_order())
+
+
+def source(name: str, files: dict[str, Path]) -> str:
+    """The module of a name that is imported: itself, or what it is imported from ("": the
+    package's public names)."""
+    name = name.removeprefix("pysw_cl.")
+    while name and name not in files:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def test_files_and_functions_are_short() -> None:
+    """Files have 400 lines, functions 60 without their docstring."""
+    for file in PACKAGE.rglob("*.py"):
+        text = file.read_text()
+        assert text.count("\n") <= 400, file
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef):
+                body = node.body[1:] if ast.get_docstring(node) and node.body[1:] else node.body
+                assert (node.end_lineno or 0) - body[0].lineno < 60, (file, node.name)
 
 
 def test_names_of_test_files_are_unique() -> None:
