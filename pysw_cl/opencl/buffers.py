@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..errors import DeviceMemoryError
 from ..tiles.edges import DeviceEdge
 from .device import Runtime
-from .pools import Arena, Asked, Pool, new_buffer, size_of, small_buffers
+from .pools import Arena, Asked, Pool, new_buffer, sizes_of, small_buffers
 
 K = TypeVar("K")
 
@@ -95,7 +95,8 @@ class Buffers:
     def _make(self, asked: Asked) -> Any:
         import pyopencl as cl
 
-        self.bytes += size_of(asked)
+        size = sizes_of([asked])[0]
+        self.bytes += size
         device, buffer = self._runtime.device, None
         limit = int(device.global_mem_size)
         if self.bytes <= limit:
@@ -105,7 +106,7 @@ class Buffers:
                     host = np.ascontiguousarray(asked)
                     buffer = cl.Buffer(self._runtime.context, flags, hostbuf=host)
                 else:
-                    buffer = new_buffer(self._runtime, size_of(asked))
+                    buffer = new_buffer(self._runtime, size)
         if buffer is None:
             there, piece = limit / 2**20, int(device.max_mem_alloc_size) / 2**20
             raise DeviceMemoryError(
@@ -126,16 +127,17 @@ class Buffers:
 
     def several(self, asked: Mapping[K, Asked]) -> dict[K, Any]:
         """Buffers by name: as of :meth:`of` for arrays, as of :meth:`empty` for sizes."""
-        parts: list[Any] = [None] * len(asked)
-        if self._kept is not None:
-            with self._runtime.failing:
-                parts = self._kept.parts(asked.values())
+        if self._kept is None:
+            return {name: self._make(one) for name, one in asked.items()}
+        sizes = sizes_of(asked.values())
+        with self._runtime.failing:
+            parts = self._kept.parts(asked.values(), sizes)
         made = dict(zip(asked, parts, strict=True))
-        for name, one in asked.items():
-            if made[name] is None:
+        for (name, one), part, size in zip(asked.items(), parts, sizes, strict=True):
+            if part is None:
                 made[name] = self._make(one)
             else:
-                self.bytes += size_of(one)
+                self.bytes += size
         return made
 
     def constant(self, array: NDArray[Any]) -> Any:

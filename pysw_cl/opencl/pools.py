@@ -50,9 +50,9 @@ def _dropped_with(owner: Any, *kept: dict[Any, Any]) -> None:
         finalize(owner, _drop, buffers).atexit = False
 
 
-def size_of(asked: Asked) -> int:
-    """The bytes of a buffer, 4 at least unless they are an array's."""
-    return asked.nbytes if isinstance(asked, np.ndarray) else max(asked, 4)
+def sizes_of(asked: Iterable[Asked]) -> list[int]:
+    """The bytes of buffers, 4 at least unless they are an array's."""
+    return [one.nbytes if isinstance(one, np.ndarray) else max(one, 4) for one in asked]
 
 
 def new_buffer(runtime: Runtime, size: int) -> Any:
@@ -90,11 +90,10 @@ class Arena:
         """Drop the parts."""
         _drop(self._parts)
 
-    def parts(self, asked: Iterable[Asked]) -> list[Any]:
-        """A part for each request; None for one that does not fit."""
+    def parts(self, asked: Iterable[Asked], sizes: list[int]) -> list[Any]:
+        """A part for each request of so many bytes; None for one that does not fit."""
         found = []
-        for one in asked:
-            size = size_of(one)
+        for one, size in zip(asked, sizes, strict=True):
             padded, part = -(-size // self._align) * self._align, None
             if 0 < padded <= self._high - self._low:
                 if isinstance(one, np.ndarray):
@@ -170,14 +169,14 @@ class Pool:
             self._large.release()
             self._large = None
 
-    def parts(self, asked: Iterable[Asked]) -> list[Any]:
+    def parts(self, asked: Iterable[Asked], sizes: list[int]) -> list[Any]:
         """A buffer for each request, of at least its bytes; None for one that is too large."""
-        return [self._part(one) for one in asked]
+        return [
+            self._part(one, size) if 0 < size <= self._most else None
+            for one, size in zip(asked, sizes, strict=True)
+        ]
 
-    def _part(self, asked: Asked) -> Any:
-        size = size_of(asked)
-        if not 0 < size <= self._most:
-            return None
+    def _part(self, asked: Asked, size: int) -> Any:
         self._asked += 1
         wanted, sizes = pooled_bytes(size, self._most), self._sizes.setdefault(self._asked, [])
         found = min((one for one in sizes if one >= wanted), default=wanted)
