@@ -43,8 +43,9 @@ from ..tiles.contract import Engine
 from .advice import advise_pair
 from .bar import told
 
-#: Programs that a path needs: for the score, for stored moves, and the traceback.
-_PATH_PROGRAMS = 3
+#: The most programs that an output is expected to need: of a path those for the score, for stored
+#: moves, and the traceback.
+PROGRAMS = {"score": 1, "ends": 1, "path": 3}
 
 
 def align(
@@ -189,11 +190,8 @@ def align_with(
     resources.band_cost(options.mode)  # refused before there is any work or folder
     job = job_of(a, b, options, quiet)
     for attempt in _attempts(job, resources):
-        with (
-            attempt as device,
-            told(resources.progress) as progress,
-            expecting(programs(job.output)),
-        ):
+        count = PROGRAMS[job.output]
+        with attempt as device, told(resources.progress) as progress, expecting(count):
             engine = make_engine(resources, device)  # before a folder is made
             with _saving(job, resources, options.left_align) as saved:
                 found = run(job, lambda: engine, resources, progress, saved, started)  # noqa: B023
@@ -229,11 +227,6 @@ def _on_the_left(found: Alignment, left_align: bool) -> Alignment:
     return found.left_aligned() if left_align and found.runs is not None else found
 
 
-def programs(output: str) -> int:
-    """The most programs that a pair is expected to need for an ``output``."""
-    return _PATH_PROGRAMS if output == "path" else 1
-
-
 def resume(
     checkpoint: str | os.PathLike[str],
     *,
@@ -263,7 +256,7 @@ def resume_with(given: ResumeResources) -> Alignment:
         resources, job = store.resources.resumed(given), store.job
         saved = saved_strands(store, resources)
         engines = cache(lambda: make_engine(resources, _device(job, resources)))
-        with told(resources.progress) as progress, expecting(programs(job.output)):
+        with told(resources.progress) as progress, expecting(PROGRAMS[job.output]):
             found = run(job, engines, resources, progress, saved)
             return _on_the_left(found, store.resources.left_align)
 
@@ -330,10 +323,8 @@ def align_top(
 
     Raises
     ------
-    InputError
-        For sequences, scorings, options and plans that cannot be used (its subclasses say which).
-    DeviceError
-        If there is no usable device, or it fails or runs out of memory.
+    InputError, DeviceError
+        As ``align``.
     """
     given = locals()
     return align_top_with(a, b, made_of(TopOptions, given), made_of(Resources, given))
@@ -346,7 +337,7 @@ def align_top_with(
     started = time.perf_counter()
     options = options.of_query(a)
     job = job_of(a, b, options, quiet)
-    with told(resources.progress) as progress, expecting(programs("path")):
+    with told(resources.progress) as progress, expecting(PROGRAMS["path"]):
         results = run_top(job, make_engine(resources), options, progress, started)
     return [_on_the_left(one, options.left_align) for one in results]
 

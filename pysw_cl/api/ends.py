@@ -28,7 +28,7 @@ from ..sequences.coordinates import Strand
 from ..sequences.lent import refuse_masked
 from ..tiles.contract import Engine
 from ..tiles.tile import Cells, Hit
-from .align import job_of, make_engine, programs
+from .align import PROGRAMS, job_of, make_engine
 from .bar import told
 
 #: The ``engine`` that leaves the choice to the package.
@@ -98,10 +98,8 @@ def best_ends(
 
     Raises
     ------
-    InputError
-        For sequences, scorings, options and plans that cannot be used (its subclasses say which).
-    DeviceError
-        If there is no usable device, or it fails or runs out of memory.
+    InputError, DeviceError
+        As ``align``.
     """
     given = locals()
     options = made_of(EndsOptions, {**given, "output": "ends"})
@@ -252,7 +250,7 @@ def trace_ends_with(
         return results
 
     rows, columns = job.frame.shape
-    with told(resources.progress) as run, expecting(programs("path")):
+    with told(resources.progress) as run, expecting(PROGRAMS["path"]):
         engine = make_engine(resources)
         if not hits:
             return []

@@ -120,18 +120,6 @@ class PairAligner:
             wrong += f"{more} -- computed again alone, which passed the check"
         return found, stats, wrong
 
-    def wrong_with(self, pairs: Sequence[Any]) -> dict[int, PyswError]:
-        """The pairs that cannot be aligned, by their places, and why not, without a number."""
-        wrong: dict[int, PyswError] = {}
-        one = OneByOne((), self.options, self.resources, partial(align_with, quiet=True))
-        for k, pair in enumerate(pairs):
-            try:
-                one.check_pair(*as_halves([pair]))
-            except PyswError as error:
-                text = str(error).replace("pair 0 must", "a pair must", 1)
-                wrong[k] = type(error)(text)
-        return wrong
-
     def _listed(self, pairs: Sequence[Any]) -> Sequence[Any] | None:
         """The pairs as batches take them; None if they are aligned one after the other: those of
         several position matrices, or of one that the kernel cannot look up."""

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..drivers.batch_layout import as_halves
+from ..drivers.batch_singles import OneByOne
 from ..drivers.options import ManyOptions, Resources
 from ..drivers.progress import Progress
 from ..errors import PyswError, RecomputedWarning
@@ -22,6 +24,7 @@ from ..results.formats.columns import TableRows
 from ..results.stats import Stats
 from ..sequences.sequence import as_sequence
 from .advice import Tally, tally_of
+from .align import align_with
 from .pair_aligner import PairAligner
 
 #: Pairs that are read at once, if they are short, and letters from which on they are not.
@@ -149,7 +152,10 @@ def _aligned(
                 if error.pair is None:
                     raise
                 if on_bad is None:
-                    raise _renumbered(error, first + error.pair) from None
+                    text = str(error).replace(f"pair {error.pair}", f"pair {first + error.pair}", 1)
+                    found = type(error)(text)
+                    found.pair = first + error.pair
+                    raise found from None
                 numbers, part = _without_bad(aligner, numbers, part, error, on_bad)
         if done is not None:
             if aligner.options.min_score is not None:
@@ -165,7 +171,13 @@ def _without_bad(
     on_bad: OnBad,
 ) -> tuple[NDArray[np.int64], list[Any]]:
     """The part without the pairs that cannot be aligned; ``error`` is that of one of them."""
-    bad = aligner.wrong_with(part)
+    bad: dict[int, PyswError] = {}
+    one = OneByOne((), aligner.options, aligner.resources, align_with)
+    for k, pair in enumerate(part):
+        try:
+            one.check_pair(*as_halves([pair]))
+        except PyswError as wrong:  # without a number
+            bad[k] = type(wrong)(str(wrong).replace("pair 0 must", "a pair must", 1))
     if not bad:  # what is wrong shows only when it is aligned
         assert error.pair is not None
         bad[error.pair] = error
@@ -203,10 +215,3 @@ def in_lists(
         if not found:
             return
         yield found
-
-
-def _renumbered(error: PyswError, number: int) -> PyswError:
-    """The error of a pair, with its number among all pairs."""
-    found = type(error)(str(error).replace(f"pair {error.pair}", f"pair {number}", 1))
-    found.pair = number
-    return found

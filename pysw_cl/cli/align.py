@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import RangeError, SequenceError
 from ..results.formats.row import Row, row_of
 from .arguments import add_compared, add_run
-from .asked import advise, align_asked, check_together, plan_asked, setting_asked, usage
+from .asked import align_asked, check_together, setting_asked, usage
 from .output import Results, Running, running
 from .parser import count, number
 from .records import counted, every_pair, how_many, matched_pairs, only, place, ranges, sides_of
@@ -122,8 +122,9 @@ def add_plot_to(commands: Any) -> None:
 
 def run(args: Namespace) -> int:
     """Align the pairs of records, and print the results; of `plot` draw the only one, too."""
-    from ..api.advice import Tally, warn_of_letters
+    from ..api.advice import Tally, warn_of_letters, warn_of_phase
     from ..drivers.options import ModeOptions
+    from ..engines.registry import engine_for
 
     check_together(args)
     if args.picture is not None:
@@ -135,10 +136,12 @@ def run(args: Namespace) -> int:
     scoring = options.scoring
     ends = options.free.flags if isinstance(options, ModeOptions) else ()
     listed, searched = list[tuple[str, int]](), Counter[str]()
-    known = {"targets": listed, "searched": searched, "second_best": args.second_best}
+    known = {"targets": listed, "searched": searched}
     setting = setting_asked(args, args.output, scoring, args.mode, ends, **known)
-    advise(args, scoring)
-    plan = plan_asked(args)
+    if args.mode == "local":
+        warn_of_phase(scoring)
+    with usage(args):  # a device that this machine does not have is an error like others
+        plan = engine_for(args.device, args.plan).plan
     with running(args) as to:
         to.begin(args.device, plan)
         tally = Tally(scoring)

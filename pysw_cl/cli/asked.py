@@ -20,7 +20,6 @@ from .parser import Outfmt
 
 if TYPE_CHECKING:
     from ..drivers.progress import Progress
-    from ..planning.plan import Plan
     from ..results.formats.writer import Setting
     from ..scoring.scoring import Scoring
 
@@ -74,32 +73,15 @@ def scores_asked(args: Namespace) -> dict[str, Any]:
     """Substitution scores and the gap cost."""
     match = 1 if args.match is None else args.match
     mismatch = -3 if args.mismatch is None else args.mismatch
-    return {
-        "sub_score": (match, mismatch) if args.matrix is None else args.matrix,
-        "gap_cost": _gap_cost(args),
-    }
-
-
-def _gap_cost(args: Namespace) -> tuple[int | float, int | float] | None:
-    """(open, extend); one that is not given is the usual one.  None: both are."""
+    scores, gaps = (match, mismatch) if args.matrix is None else args.matrix, None
     given = args.gap_open, args.gap_extend
-    if given == (None, None):
-        return None
-    from ..scoring.arguments import substitution_scores, usual_gaps
+    if given != (None, None):  # one that is not given is the usual one
+        from ..scoring.arguments import substitution_scores, usual_gaps
 
-    usual = usual_gaps("" if args.matrix is None else substitution_scores(args.matrix)[1]["name"])
-    return usual[0] if given[0] is None else given[0], usual[1] if given[1] is None else given[1]
-
-
-def plan_asked(args: Namespace) -> Plan:
-    """The plan on the device, both as the command line has them.
-
-    A plan that cannot be is a usage error.  A device that this machine does not have is none: it
-    raises DeviceError."""
-    from ..engines.registry import engine_for
-
-    with usage(args):
-        return engine_for(args.device, args.plan).plan
+        name = "" if args.matrix is None else substitution_scores(args.matrix)[1]["name"]
+        both = zip(given, usual_gaps(name), strict=True)
+        gaps = tuple(usual if own is None else own for own, usual in both)
+    return {"sub_score": scores, "gap_cost": gaps}
 
 
 def check_together(args: Namespace) -> None:
@@ -171,26 +153,11 @@ def setting_asked(
     **more: Any,
 ) -> Setting:
     """What is the same for all results.  What the format cannot hold is a usage error."""
+    from ..drivers.options import made_of
     from ..results.formats.writer import Setting, mode_in_words
 
-    setting = Setting(
-        output,
-        scoring,
-        mode_in_words(mode, free_ends),
-        args.outfmt.fields,
-        command=args.command,
-        width=args.width,
-        limit=args.limit,
-        **more,
-    )
+    known = {"output": output, "scoring": scoring, "mode": mode_in_words(mode, free_ends)}
+    setting = made_of(Setting, {**vars(args), "fields": args.outfmt.fields, **known, **more})
     with usage(args):
         check(args.outfmt.name, setting)
     return setting
-
-
-def advise(args: Namespace, scoring: Scoring) -> None:
-    """Warn about a scoring that can be used, but hardly says anything."""
-    if args.mode == "local":
-        from ..api.advice import warn_of_phase
-
-        warn_of_phase(scoring)

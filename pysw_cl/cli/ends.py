@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..results.formats import FOREIGN, end_of_name, format_of_file
 from ..results.formats.row import row_of, shown_name
 from . import arguments
-from .asked import advise, check_output, options_asked, resources_asked, setting_asked, usage
+from .asked import check_output, options_asked, resources_asked, setting_asked, usage
 from .output import Results, running
 from .parser import count, number
 from .progress import add_quiet
@@ -86,7 +86,7 @@ def add_to(commands: Any) -> None:
 
 def run(args: Namespace) -> int:
     """Print the table, or the alignments."""
-    from ..api.advice import Tally, warn_of_letters
+    from ..api.advice import Tally, warn_of_letters, warn_of_phase
     from ..api.align import align_top_with
     from ..api.ends import best_ends_with, with_engine
     from ..drivers.options import EndsOptions, Resources
@@ -97,7 +97,7 @@ def run(args: Namespace) -> int:
         options = options_asked(args, EndsOptions, output=output)
         plan = with_engine(args.engine, args.plan)
         resources = resources_asked(args, Resources, plan=plan)
-    advise(args, options.scoring)
+    warn_of_phase(options.scoring)
     tally, listed, searched = Tally(options.scoring), list[tuple[str, int]](), Counter[str]()
     find: Any = align_top_with if args.places else best_ends_with
     with running(args) as to:
@@ -128,17 +128,13 @@ def run(args: Namespace) -> int:
 def _lines(args: Namespace, query: Sequence, target: Sequence, found: Any) -> Iterable[str]:
     """A line for each end."""
     names = f"{shown_name(query, 'query')}\t{shown_name(target, 'target')}\t"
-    for score, query_end, target_end, *strand in (
-        map(_place, found) if args.places else found.tolist()
-    ):
+    rows = [] if args.places else found.tolist()
+    for one in found if args.places else ():  # an alignment
+        end = one.query_start if one.strand == "minus" else one.query_end
+        rows.append((one.score, end, one.target_end, one.strand))
+    for score, query_end, target_end, *strand in rows:
         signs = [SIGNS[one] for one in strand if args.strand != "plus"]
         yield names + "\t".join(map(str, [score, query_end, target_end, *signs])) + "\n"
-
-
-def _place(found: Alignment) -> tuple[Any, ...]:
-    """Where an alignment ends, as a row of `best_ends`."""
-    end = found.query_start if found.strand == "minus" else found.query_end
-    return found.score, end, found.target_end, found.strand
 
 
 def _paths(

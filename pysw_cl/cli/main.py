@@ -50,9 +50,6 @@ COMMANDS = (
     devices.add_demo_to,
 )
 
-#: The exit code of a run that ended by --stop-after.
-STOPPED = 3
-
 EXAMPLES = (
     "align human.fa chimp.fa             the best local alignment, as PAF",
     "plot human.fa chimp.fa picture.png  the path over the matrix",
@@ -128,7 +125,7 @@ def _run(argv: Iterable[str] | None) -> int:
     except KeyboardInterrupt:  # without the signals of `ending`
         return _fail(ending.said("interrupted"), 130)
     except Stopped as stop:
-        return _fail(str(stop), STOPPED)
+        return _fail(str(stop), 3)
     except BrokenPipeError:
         return _fail("")
     except InternalError as error:

@@ -17,6 +17,11 @@ from ..results.formats import ALIASES, FORMATS, format_named
 
 T = TypeVar("T")
 
+#: Numbers in a plan: whole ones, and those with a point or an exponent.
+_NUMBERS: dict[type[int | float], str] = {
+    int: r"[+-]?[0-9]+",
+    float: r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?",
+}
 _RANGE = re.compile(r"([0-9][0-9,]*)-([0-9][0-9,]*)?")
 
 
@@ -108,17 +113,9 @@ def plan(text: str) -> dict[str, int | float | str]:
         key, _, value = part.partition("=")
         if not key or not value or key in found:
             raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE,KEY=VALUE,...")
-        found[key] = _value(value)
+        kinds = (kind for kind, form in _NUMBERS.items() if re.fullmatch(form, value))
+        found[key] = next(kinds, str)(value)
     return found
-
-
-def _value(text: str) -> int | float | str:
-    """A whole number, a number with a point or an exponent, or a name."""
-    if re.fullmatch(r"[+-]?[0-9]+", text):
-        return int(text)
-    if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
-        return float(text)
-    return text
 
 
 def number(text: str) -> int | float:

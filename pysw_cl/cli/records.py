@@ -182,18 +182,26 @@ def matched_pairs(queries: Records, targets: Records) -> Iterator[Pair]:
 
     Raises InputError for different numbers of records: before the first pair where both are known,
     else where one ends."""
-    if None not in (queries.count, targets.count) and queries.count != targets.count:
-        raise _unmatched(queries, targets, (queries.count, targets.count))
+    counts = [queries.count, targets.count]
     sources = queries.read(), targets.read()
-    for done, (query, target) in enumerate(zip_longest(*sources, fillvalue=_END)):
-        if query is _END or target is _END:
-            counts = tuple(
-                done + (0 if record is _END else 1 + sum(1 for _ in source))
-                for record, source in zip((query, target), sources, strict=True)
-            )
-            raise _unmatched(queries, targets, counts)
-        if query is not None and target is not None:
-            yield query, target
+    if None in counts or counts[0] == counts[1]:
+        for done, (query, target) in enumerate(zip_longest(*sources, fillvalue=_END)):
+            if query is _END or target is _END:
+                counts = [
+                    done + (0 if record is _END else 1 + sum(1 for _ in source))
+                    for record, source in zip((query, target), sources, strict=True)
+                ]
+                break
+            if query is not None and target is not None:
+                yield query, target
+        else:
+            return
+    names = ["standard input" if side.path == "-" else side.path for side in (queries, targets)]
+    raise InputError(
+        f"--pairs aligns record i of QUERY with record i of TARGET, but {names[0]} has "
+        f"{counts[0]:,} and {names[1]} has {counts[1]:,}; "
+        "without --pairs every query is aligned with every target"
+    )
 
 
 def counted(pairs: Iterator[Pair], count: Counter[str]) -> Iterator[Pair]:
@@ -225,12 +233,3 @@ def only(pairs: Iterator[Pair]) -> list[Pair]:
             "with one record each"
         )
     return found
-
-
-def _unmatched(queries: Records, targets: Records, counts: tuple[int | None, ...]) -> InputError:
-    names = ["standard input" if side.path == "-" else side.path for side in (queries, targets)]
-    return InputError(
-        f"--pairs aligns record i of QUERY with record i of TARGET, but {names[0]} has "
-        f"{counts[0]:,} and {names[1]} has {counts[1]:,}; "
-        "without --pairs every query is aligned with every target"
-    )
