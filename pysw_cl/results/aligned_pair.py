@@ -16,7 +16,7 @@ from ..sequences.alphabet import COMPLEMENT, Letters
 from ..sequences.sequence import Sequence
 from ..sequences.view import View
 from ..tiles.tile_map import TileMap
-from .cigar import OP_TO_MOVE, QUERY, TARGET, Moves, Runs, on_diagonal
+from .cigar import OP_TO_MOVE, QUERY, TARGET, Moves, Runs, merged, on_diagonal
 from .left_align import move_left
 from .stats import Stats
 
@@ -183,6 +183,18 @@ class AlignedPair:
         table[moves != TARGET, 0] = rows[::-1] if self.strand == "minus" else rows
         table[columns, 1] = self.target_start + np.arange(len(columns))
         return table
+
+    def corners(self) -> Positions:
+        """The positions where the kind of move changes, from the start of the path to its end along
+        the target: an array of 2 x k (int64), in the target and in the query."""
+        moves, lengths, _ = merged(self.path)
+        minus = self.strand == "minus"
+        found = np.zeros((2, len(moves) + 1), np.int64)
+        found[:, 1:] = (np.stack([moves != QUERY, moves != TARGET]) * lengths).cumsum(axis=1)
+        found[1] *= -1 if minus else 1
+        found[0] += self.target_start or 0
+        found[1] += (self.query_end if minus else self.query_start) or 0
+        return found
 
     def coordinate_map(self, side: str = "query") -> Positions:
         """For each position of a sequence the position of the letter that it is aligned with in the

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from . import tables
 from .aligned_pair import AlignedPair
-from .cigar import QUERY, TARGET, merged
+from .cigar import merged
 
 
 class Alignment(AlignedPair):
@@ -68,21 +68,13 @@ class Alignment(AlignedPair):
         On the minus strand the query's coordinates fall, as in its own.  Sequences without a name
         are called "target" and "query".  Raises InputError without a path and without Biopython.
         """
-        runs = self.path
+        coordinates = self.corners()
         try:
             from Bio import Align
             from Bio.Seq import Seq
             from Bio.SeqRecord import SeqRecord
         except ImportError as error:
             raise InputError(f"this needs Biopython: pip install biopython ({error})") from None
-        moves, lengths, _ = merged(runs)
-        minus = self.strand == "minus"
-        steps = np.stack([moves != QUERY, moves != TARGET]) * lengths
-        coordinates = np.concatenate([np.zeros((2, 1), np.int64), steps.cumsum(axis=1)], axis=1)
-        coordinates[0] += self.target_start or 0
-        if minus:
-            coordinates[1] *= -1
-        coordinates[1] += (self.query_end if minus else self.query_start) or 0
         records = [
             SeqRecord(Seq(one.read().tobytes()), id=one.name or what, description=one.description)
             for one, what in ((self.target, "target"), (self.query, "query"))

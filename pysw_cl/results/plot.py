@@ -56,25 +56,14 @@ def path_points(alignment: AlignedPair, most: int = MOST_POINTS) -> NDArray[np.i
     ``most // 2`` fields along each side, and one point is taken in each field that the path
     enters.  Raises InputError without a path.
     """
-    runs = alignment.runs
-    if runs is None:
-        raise InputError("there is no path to draw; align with output='path'")
-    minus = alignment.strand == "minus"
-    row = alignment.query_end if minus else alignment.query_start
-    start = np.array([alignment.target_start or 0, row or 0], np.int64)
-    step = np.array([1, -1 if minus else 1], np.int64)
-    by_target, by_query = runs.ops != ord("I"), runs.ops != ord("D")
-    moved = np.stack([runs.lengths * by_target, runs.lengths * by_query], axis=1).cumsum(axis=0)
-    kind = 2 * by_target + by_query
-    corners = moved[np.flatnonzero(np.append(kind[1:] != kind[:-1], len(kind) > 0))]
-    points = np.concatenate([np.zeros((1, 2), np.int64), corners])
+    points = alignment.corners().T
     if len(points) > most:
-        fields = points * (most // 2) // np.maximum(points[-1] + 1, 1)
+        passed = abs(points - points[0])
+        fields = passed * (most // 2) // np.maximum(passed[-1] + 1, 1)
         new = np.any(fields[1:] != fields[:-1], axis=1)
         new[-1] = True
         points = points[np.flatnonzero(np.append(True, new))]
-    placed: NDArray[np.int64] = start + step * points
-    return placed
+    return points
 
 
 def draw(alignment: AlignedPair, axes: Any = None) -> Any:

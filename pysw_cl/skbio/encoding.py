@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,9 +24,6 @@ DELEGATED: Counter[str] = Counter()
 LETTERS = np.frombuffer(STAND_INS.encode(), np.uint8)
 #: Integers of 32-bit floats are exact up to here.
 _EXACT = {np.dtype(np.float32): 1 << 24, np.dtype(np.float64): 1 << 53}
-
-#: The error of this package for each built-in one that scikit-bio raises.
-_KINDS: dict[type, type[Exception]] = {}
 
 
 class NotOurs(Exception):
@@ -126,7 +123,7 @@ def _scores(values: bytes, kind: str, gap_open: float, gap_extend: float) -> Sco
         return "large scores"
     size = round(len(numbers) ** 0.5)
     matrix, letters = (numbers * unit).reshape(size, size), LETTERS[:size]
-    costs = tuple(int(cost * unit) for cost in (gap_open, gap_extend))
+    costs = int(gap_open * unit), int(gap_extend * unit)
     scoring = make_scoring((matrix, letters.tobytes().decode()), costs)
     return Scores(scoring, unit, scoring.query_encoding[letters], scoring.target_encoding[letters])
 
@@ -141,9 +138,13 @@ def as_ours(error: Exception) -> Exception:
     """scikit-bio's error as one of this package that derives from the same built-in exception."""
     if isinstance(error, PyswError):
         return error
-    kind = type(error)
-    built_in = next(base for base in kind.__mro__ if base.__module__ == "builtins")
-    if built_in not in _KINDS:
-        made = type(f"Input{built_in.__name__}", (InputError, built_in), {"__doc__": "As theirs."})
-        _KINDS[built_in] = InputError if issubclass(InputError, built_in) else made
-    return _KINDS[built_in](*map(str, error.args[:1]))
+    kinds = type(error).__mro__
+    built_in = next(base for base in kinds if base.__module__ == "builtins")
+    return _input_error(built_in)(*map(str, error.args[:1]))
+
+
+@cache
+def _input_error(built_in: type) -> type[Exception]:
+    if issubclass(InputError, built_in):
+        return InputError
+    return type(f"Input{built_in.__name__}", (InputError, built_in), {"__doc__": "As theirs."})

@@ -258,12 +258,8 @@ class Table(writer.Writer):
 
 def texts(values: NDArray[Any]) -> Texts:
     """Numbers as text."""
-    if (
-        len(values) > _FEW
-        and values.dtype == np.int64
-        and values.min() >= 0
-        and values.max() < _KNOWN
-    ):
+    many = len(values) > _FEW and values.dtype == np.int64
+    if many and values.min() >= 0 and values.max() < _KNOWN:
         found: Texts = _known()[values].tolist()
         return found
     return list(map(str, values.tolist()))

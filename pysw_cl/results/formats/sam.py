@@ -31,8 +31,6 @@ from .writer import PROGRAM, VERSION, Setting, as_scored, cigar_of
 
 _QUERY_NAME = re.compile("[!-?A-~]{1,254}")
 _TARGET_NAME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*")
-#: The longest target that BAM can hold.
-_LONGEST_TARGET = (1 << 31) - 1
 #: The CIGAR that stands for one in the tag CG, and BAM's operations by their numbers.
 _PLACEHOLDER, _OPS = re.compile("[0-9]+S([0-9]+)N"), dict(enumerate("MIDNSHP=X"))
 #: The letters of BAM, for each byte in upper case.
@@ -48,10 +46,22 @@ class Writer(writer.ByQuery):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self._plus, self._minus = _tables(setting)
+        # what letters are written as: upper case, T for U, N for those that stand in no alignment
+        self._plus = as_scored(setting.scoring).upper().translate(_BAM)
+        self._minus = self._plus.translate(complement())
         self._lengths: dict[str, int] = {}
         for name, length in setting.targets:
-            shown = _target_name(name, length)
+            shown = without_blanks(name, "target")
+            if not _TARGET_NAME.fullmatch(shown):
+                raise InputError(
+                    f"SAM cannot hold the target name {shown[:60]!r}: names have printable ASCII "
+                    "characters without \\ , \" ' ` ( ) [ ] { } < > and do not begin with '*' or "
+                    "'='"
+                )
+            if length >= 1 << 31:
+                raise InputError(
+                    f"SAM cannot hold the target {shown!r}: more than 2^31 - 1 letters"
+                )
             if shown in self._lengths:
                 raise InputError(f"SAM cannot hold two targets with the name {shown!r}")
             self._lengths[shown] = length
@@ -77,38 +87,45 @@ class Writer(writer.ByQuery):
         found = [row for row in rows if cigar_of(row, "SAM") and row.has_both]
         if not found:
             query = rows[0].query
-            letters = bytes_of(query).translate(self._plus).decode("ascii")
-            shown = f"{letters}\t{_quality(query, False)}"
-            return f"{_query_name(query)}\t{_UNMAPPED}\t*\t0\t255\t*\t*\t0\t0\t{shown}\n"
+            return (
+                f"{_query_name(query)}\t{_UNMAPPED}\t*\t0\t255\t*\t*\t0\t0\t"
+                f"{self._letters(query, False)}\n"
+            )
         best = max(found, key=lambda row: row.score) if len(found) > 1 else found[0]
         name = _query_name(best.query)
         return "".join(self._line(row, name, row is best) for row in found)
 
+    def _letters(self, query: Letters, minus: bool) -> str:
+        """SEQ and QUAL of a whole query."""
+        text = bytes_of(query)
+        letters = text.translate(self._minus)[::-1] if minus else text.translate(self._plus)
+        quality = query.quality
+        if quality is None:
+            return f"{letters.decode('ascii')}\t*"
+        qualities = quality[:: -1 if minus else 1].tobytes()
+        return f"{letters.decode('ascii')}\t{qualities.decode('ascii')}"
+
     def _line(self, row: Row, name: str, primary: bool) -> str:
-        query, target, score, strand, i0, i1, j0, j1, matches, columns, cigar, *_ = row
+        query, target, score, strand, i0, i1, j0, j1, matches, columns, cigar, second, _ = row
         assert i0 is not None and i1 is not None and j0 is not None and cigar is not None
         minus, length = strand == "minus", len(query)
         before, after = (length - i1, i0) if minus else (i0, length - i1)
-        letters = qualities = "*"
-        if primary:
-            text = bytes_of(query)
-            text = text.translate(self._minus)[::-1] if minus else text.translate(self._plus)
-            letters, qualities = text.decode("ascii"), _quality(query, minus)
-        told = ""  # of the letters that match
+        tags = f"AS:{_number(score)}"
         if matches is not None and columns is not None:
             md = str(matches)
             if matches != columns:
                 opposite = bytes_of(target, j0, j1).translate(self._plus).decode("ascii")
                 md = _md(cigar, opposite)
-            told = f"\tNM:i:{columns - matches}\tMD:Z:{md}"
+            tags += f"\tNM:i:{columns - matches}\tMD:Z:{md}"
+        if second is not None:
+            tags += f"\tXS:{_number(second)}"
         flag = (_MINUS if minus else 0) | (0 if primary else _SECONDARY)
-        quality = 0 if row.second_best == score else 255  # which is not known
         clips = f"{before}S" if before else "", f"{after}S" if after else ""
-        second = "" if row.second_best is None else f"\tXS:{_number(row.second_best)}"
+        letters = self._letters(query, minus) if primary else "*\t*"
+        quality = 0 if second == score else 255  # which is not known
         return (
-            f"{name}\t{flag}\t{self._target_name(target)}\t{j0 + 1}\t{quality}\t{clips[0]}{cigar}"
-            f"{clips[1]}\t*\t0\t0\t{letters}\t{qualities}\t"
-            f"AS:{_number(score)}{told}{second}\n"
+            f"{name}\t{flag}\t{self._target_name(target)}\t{j0 + 1}\t{quality}\t"
+            f"{clips[0]}{cigar}{clips[1]}\t*\t0\t0\t{letters}\t{tags}\n"
         )
 
     def _target_name(self, target: Letters) -> str:
@@ -131,20 +148,6 @@ def _number(score: int | float) -> str:
     return f"f:{score:.1f}" if isinstance(score, float) else f"i:{score}"
 
 
-def _tables(setting: Setting) -> tuple[bytes, bytes]:
-    """What bytes of a sequence are written as, on either strand: BAM's letters, which are upper
-    case and have T for U.  Others, which stand in no alignment, are N."""
-    table = as_scored(setting.scoring).upper().translate(_BAM)
-    return table, table.translate(complement())
-
-
-def _quality(query: Letters, minus: bool) -> str:
-    """QUAL of a line that has letters."""
-    if query.quality is None:
-        return "*"
-    return query.quality[:: -1 if minus else 1].tobytes().decode("ascii")
-
-
 def _query_name(query: Letters) -> str:
     name = shown_name(query, "query")
     if not _QUERY_NAME.fullmatch(name):
@@ -155,18 +158,6 @@ def _query_name(query: Letters) -> str:
     if len(query) > LONGEST_RUN:
         raise InputError(f"SAM cannot hold the query {name!r}: it has more than 2^28 - 1 letters")
     return name
-
-
-def _target_name(name: str, length: int) -> str:
-    shown = without_blanks(name, "target")
-    if not _TARGET_NAME.fullmatch(shown):
-        raise InputError(
-            f"SAM cannot hold the target name {shown[:60]!r}: names have printable ASCII "
-            "characters without \\ , \" ' ` ( ) [ ] { } < > and do not begin with '*' or '='"
-        )
-    if length > _LONGEST_TARGET:
-        raise InputError(f"SAM cannot hold the target {shown!r}: more than 2^31 - 1 letters")
-    return shown
 
 
 def _md(cigar: str, target: str) -> str:

@@ -82,14 +82,13 @@ class ByQuery(Writer):
 
     def text(self, rows: Iterable[Row]) -> str:
         """The text of the queries that are complete."""
-        done, held = [], self._held
+        groups = [self._held]
         for row in rows:
-            if held and not _same(held[0].query, row.query):
-                done.append(held)
-                held = []
-            held.append(row)
-        self._held = held
-        return self.queries(done) if done else ""
+            if groups[-1] and not _same(groups[-1][0].query, row.query):
+                groups.append([])
+            groups[-1].append(row)
+        self._held = groups.pop()
+        return self.queries(groups) if groups else ""
 
     def end(self) -> str:
         """The text of the last query."""
@@ -103,10 +102,8 @@ class ByQuery(Writer):
 
 def _same(one: Letters, other: Letters) -> bool:
     """Are two queries one?"""
-    if one is other:
-        return True
-    if not one.name or one.name != other.name or len(one) != len(other):
-        return False
+    if one is other or not one.name or one.name != other.name or len(one) != len(other):
+        return one is other
     return bool((one.read() == other.read()).all())
 
 
