@@ -140,7 +140,8 @@ class Runtime:
     @property
     def queue(self) -> Any:
         """This thread's in-order queue, or the queue that the caller gave."""
-        return self._given or self.kept("queue", self._new_queue)
+        own = vars(self._local).get("queue")  # asked for often
+        return self._given or own or self.kept("queue", self._new_queue)
 
     def _new_queue(self) -> Any:
         """An in-order queue, with profiling where launches are measured."""
