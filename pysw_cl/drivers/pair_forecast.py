@@ -15,9 +15,9 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from ..planning.model.counts import lag_of
 from ..planning.model.predict import Foreseen
 from ..planning.model.runs import Name, Setting, Strips, sweep_of, swept_again
+from ..planning.model.times import lag_of
 from ..sequences.alphabet import is_nucleotide
 from ..sequences.coordinates import Frame
 from ..sequences.kmers import OTHERS, K, Sample, samples_of

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .model.counts import Count, Wave, lag_of, side_by_side, wave
-from .model.times import CUT, Line
+from .model.times import CUT, Count, Line, Wave, lag_of, side_by_side, wave
 from .plan_fields import PlanFields
 
 #: Seconds that are none.
@@ -82,7 +81,7 @@ class StripCost(Cost):
     """The cost of the wavefront by the times of a profile: in seconds on the device.
 
     Strips of ``T * alpha`` rows run on B groups, and each starts ``T + chunk`` columns behind the
-    one above it (:mod:`.model.counts`).
+    one above it (:mod:`.model.times`).
     """
 
     #: Sizes whose costs are kept, for calls that repeat.

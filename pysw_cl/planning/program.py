@@ -11,7 +11,7 @@ from ..scoring.precision import Bounds, worst
 from ..scoring.scoring import Scoring
 from . import sizes
 from .lane_sets import LANE_SETS, MIXED
-from .model.counts import lag_of
+from .model.times import lag_of
 from .plan import Plan
 
 #: Narrow lanes use a query profile from so many columns on.

@@ -16,11 +16,10 @@ from pysw_cl.engines.rowscan.plan import RowscanPlan
 from pysw_cl.planning.facts import DeviceFacts
 from pysw_cl.planning.geometry import cuts, piece, tile_height, tile_rows
 from pysw_cl.planning.model import fit
-from pysw_cl.planning.model.counts import Wave, side_by_side, wave
 from pysw_cl.planning.model.fit import errors, fitted, nonnegative
 from pysw_cl.planning.model.predict import Foreseen, in_words, predicted
 from pysw_cl.planning.model.runs import STRIP_ROW, Setting, Strips, Work, _lengths, sweep_of
-from pysw_cl.planning.model.times import GENERIC, Machine, Pace, Times
+from pysw_cl.planning.model.times import GENERIC, Machine, Pace, Times, Wave, side_by_side, wave
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.profile import Profile
 from pysw_cl.scoring.scoring import cached_scoring

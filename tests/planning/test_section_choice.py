@@ -14,8 +14,7 @@ from pysw_cl.planning.choose import Given, Seen, cut
 from pysw_cl.planning.cost import Cut, StripCost
 from pysw_cl.planning.execution import TileShape
 from pysw_cl.planning.facts import UNLIMITED
-from pysw_cl.planning.model.counts import side_by_side, wave
-from pysw_cl.planning.model.times import CUT, GENERIC, Machine
+from pysw_cl.planning.model.times import CUT, GENERIC, Machine, side_by_side, wave
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.store import profile_for
 from pysw_cl.planning.sections import _Ways, first_overlap, sections_of, span

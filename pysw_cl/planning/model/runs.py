@@ -14,8 +14,7 @@ from ..geometry import piece, tile_height
 from ..path_grid import grid_places, most_pieces
 from ..plan import Plan
 from ..program import Program, striped_rows
-from .counts import Wave
-from .times import CUT, Times
+from .times import CUT, Times, Wave
 
 #: What a time is called: a subject and a name.
 Name = tuple[str, str]
