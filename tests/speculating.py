@@ -73,9 +73,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Seen:
 class OneByOne(WavefrontEngine):
     """An engine that computes no tiles side by side."""
 
-    @property
-    def tile_batches(self) -> None:
-        """None."""
+    def tile_batch(self, *_: Any) -> None:
         return None
 
 

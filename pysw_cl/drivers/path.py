@@ -27,9 +27,6 @@ class Path(Costs):
     column: int
     #: Its moves, the last one first.
     moves: list[NDArray[np.uint8]] = field(default_factory=list)
-    #: Cells computed for it, by lane set.
-    cells: dict[str, int] = field(default_factory=dict)
-    launches: int = 0
     #: 0 at H, else the gap that it is in.
     state: int = 0
     #: Has a local path come to its start?

@@ -82,7 +82,7 @@ class SpeculativeTraceback:
     ) -> SpeculativeTraceback | None:
         """The speculative traceback of the rest of ``path``; None if single tiles are better.
         ``stack`` frees the device's memory."""
-        if problem.forbidden is not None or engine.tile_batches is None:
+        if problem.forbidden is not None:
             return None
         tuning = engine.plan.tuning.speculation
         if min(path.row, path.column) < tuning.least_sides * tuning.side:
@@ -90,7 +90,7 @@ class SpeculativeTraceback:
         query, target = problem.query.slice(0, path.row), problem.target.slice(0, path.column)
         whole = query, target, problem.scoring, problem.floor, len(problem.query)
         try:
-            tiles = engine.tile_batches.start(*whole)
+            tiles = engine.tile_batch(*whole)
         except DeviceError:
             return None
         if tiles is None:

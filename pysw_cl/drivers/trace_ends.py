@@ -12,7 +12,7 @@ chapter 13), which finds out how far the paths of an end reach (kernel 2 of SSCA
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..planning.path_grid import special_lines
@@ -99,8 +99,6 @@ class TracedEnds(Costs):
     job: Job
     ends: Sequence[Hit]
     paths: list[FoundPath | None]
-    cells: dict[str, int] = field(default_factory=dict)
-    launches: int = 0
 
     def in_batches(self, engine: Engine, groups: list[_Group]) -> list[_Group]:
         """Find paths in those boxes that the engine computes together.  Returns the others."""

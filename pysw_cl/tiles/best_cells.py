@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import chain
-from typing import Any
 
 import numpy as np
 
@@ -56,29 +54,22 @@ class BestCells:
         """Look for better cells in the result of a tile and in the edges that it has."""
         found, among = result.hits.moved(area.row, area.column), self.want.among
         self._add(found if among is None else among.of(area, found))
-        self._add_edges(area, result.bottom, result.right)
-
-    def _add_edges(self, area: Area, bottom: Edge | None, right: Edge | None) -> None:
-        """Look for better cells in the edges of a tile that lie on the rectangle's edges."""
-        where, n = self.want.where, self.n
-        if right is not None and area.column_end == n:
+        where, right, bottom = self.want.where, result.right, result.bottom
+        if right is not None and area.column_end == self.n:
             if where in ("last_column", "border"):
-                self._add(self._best_of(right, lambda k: (area.row + k + 1, n)))
-            if where == "corner" and area.row_end == self.m:
-                corner = right.read(len(right) - 1, len(right))
-                self._add(self._best_of(corner, lambda _: (self.m, n)))
+                self._add_best(right.h, area.row + 1, self.n, down=True)
+            elif where == "corner" and area.row_end == self.m:
+                self._add_best(right.h[-1:], self.m, self.n, down=True)
         if bottom is not None and area.row_end == self.m and self.in_last_row:
             # With "border" the corner was looked at in the last column.
-            count = len(bottom) - int(where == "border" and area.column_end == n)
-            cells = bottom.read(0, count)
-            self._add(self._best_of(cells, lambda k: (self.m, area.column + k + 1)))
+            count = len(bottom) - int(where == "border" and area.column_end == self.n)
+            self._add_best(bottom.h[:count], self.m, area.column + 1, down=False)
 
-    def _best_of(self, edge: Edge, cell: Callable[[Ints], tuple[Any, Any]]) -> Cells:
-        """The best reachable cells of an edge; ``cell`` gives the rows and columns of those of
-        these numbers."""
-        h, count = edge.h, self.want.count
+    def _add_best(self, h: Ints, row: int, column: int, *, down: bool) -> None:
+        """Add the best reachable cells of an edge that begins at a cell and goes down or right."""
+        count = self.want.count
         if not len(h):
-            return NO_HITS.some
+            return
         if count == 1:
             places = np.array([h.argmax()])  # the first one
         else:  # those that may be among the best
@@ -86,7 +77,10 @@ class BestCells:
             places = np.flatnonzero(h >= least)
         lowest = UNREACHABLE_BELOW if self.want.threshold is None else self.want.threshold
         places = places[h[places] >= max(lowest, UNREACHABLE_BELOW)]
-        return np.stack(np.broadcast_arrays(h[places], *cell(places)), axis=1).astype(np.int64)
+        cells = np.full((len(places), 3), (0, row, column), np.int64)
+        cells[:, 0] = h[places]
+        cells[:, 1 if down else 2] += places
+        self._add(cells)
 
     def _add(self, cells: Cells) -> None:
         if len(cells):

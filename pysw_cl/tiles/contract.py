@@ -2,7 +2,7 @@
 
 An engine is one class with one method, :meth:`Engine.tile`.  Anything else is a capability object.
 A driver asks for it, and has another way where it is None.  The capabilities are: tiles that follow
-each other on the device (:class:`Pipeline`), many tiles in one launch (:class:`TileBatches`),
+each other on the device (:class:`Pipeline`), many tiles in one launch (:class:`TileBatch`),
 compressed edges on the device (:class:`EdgeCompression`), matrices that are held whole
 (:class:`HeldMatrices`), paths in many boxes in one launch (:class:`BoxPaths`).
 """
@@ -44,29 +44,28 @@ class Engine:
         """Compute one tile."""
         raise NotImplementedError
 
-    @property
-    def pipeline(self) -> Pipeline | None:
-        """Tiles that follow each other on the device, if the engine can do that."""
-        return None
+    # The capabilities; None: the engine lacks it, or had better not use it with its plan.
 
     @property
-    def tile_batches(self) -> TileBatches | None:
-        """Many tiles in one launch, if the engine can do that."""
+    def pipeline(self) -> Pipeline | None:
         return None
 
     @property
     def edge_compression(self) -> EdgeCompression | None:
-        """Compressed edges on the device, if the engine can do that."""
         return None
 
     @property
     def held_matrices(self) -> HeldMatrices | None:
-        """Small matrices that are held whole, if the engine can do that and its plan allows it."""
         return None
 
     @property
     def box_paths(self) -> BoxPaths | None:
-        """The paths in many boxes in one launch, if the engine can do that."""
+        return None
+
+    def tile_batch(
+        self, query: View, target: View, scoring: Scoring, floor: int | None, rows: int
+    ) -> TileBatch | None:
+        """For the part of a matrix of so many rows that ``query`` and ``target`` span."""
         return None
 
     @property
@@ -177,16 +176,16 @@ class HeldFound(NamedTuple):
 class HeldMatrix(Protocol):
     """A small matrix whose cells stay on the device; a context manager."""
 
+    def __enter__(self) -> HeldMatrix: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
     def next(self, path: bool) -> HeldFound:
         """The best end, and the canonical path to it if ``path`` is set.
 
         Every further call forbids the pairs of letters that the last path aligns, and finds the
         best end of the matrix without them (Waterman & Eggert 1987).  The last call has to have
         asked for its path."""
-
-    def __enter__(self) -> HeldMatrix: ...
-
-    def __exit__(self, *_: object) -> None: ...
 
 
 class HeldMatrices(Protocol):
@@ -280,18 +279,8 @@ class TileSet(Protocol):
         and its H."""
 
 
-class TileBatches(Protocol):
-    """A capability: many tiles of one matrix in one launch."""
-
-    def start(
-        self, query: View, target: View, scoring: Scoring, floor: int | None, rows: int
-    ) -> TileBatch | None:
-        """What computes tiles of the part of a matrix that ``query`` and ``target`` span; ``rows``:
-        the rows of the matrix.  None if computing them one by one is as fast."""
-
-
 class TileBatch(Protocol):
-    """Launches of many tiles of one matrix; a context manager.
+    """A capability: many tiles of one matrix in one launch.  A context manager.
 
     The edges and moves of the last set of each level stay on the device until it is left.
     ``meanwhile(busy)`` is called while the device computes, which ``busy()`` says.

@@ -104,48 +104,43 @@ class Edge(Source):
         return Edge(*(np.where(unreachable, np.int32(UNREACHABLE), v) for v in (self.h, self.x)))
 
 
+@dataclass(eq=False)
 class DeviceEdge(Source):
-    """A run of edge cells that stays on the device where it was computed.
+    """A run of edge cells that stays on the device where it was computed, in its ``buffer``.
 
-    ``buffer``: the device's buffer.  ``h_at``, ``x_at``: the offsets of H and X in it.
-    ``read(buffer, count, offset)`` copies numbers to the host.  ``may_be_unreachable``: unreachable
-    cells hold any value below `UNREACHABLE_BELOW`.
+    ``copy(buffer, count, offset)`` copies numbers to the host.
     """
 
-    def __init__(
-        self,
-        length: int,
-        buffer: Any,
-        h_at: int,
-        x_at: int,
-        read: Callable[[Any, int, int], Ints],
-        may_be_unreachable: bool,
-        temporary: bool = False,
-    ) -> None:
-        self.buffer, self.h_place, self.x_place = buffer, h_at, x_at
-        self.may_be_unreachable, self.temporary = may_be_unreachable, temporary
-        self._length, self._read = length, read
+    length: int
+    buffer: Any
+    #: The offsets of H and X in the buffer.
+    h_place: int
+    x_place: int
+    copy: Callable[[Any, int, int], Ints]
+    #: Unreachable cells hold any value below `UNREACHABLE_BELOW`.
+    may_be_unreachable: bool
+    temporary: bool = False
 
     def __len__(self) -> int:
-        return self._length
+        return self.length
 
     def read(self, start: int, stop: int) -> Edge:
         places = self.h_place + start, self.x_place + start
-        edge = Edge(*(self._read(self.buffer, stop - start, place) for place in places))
+        edge = Edge(*(self.copy(self.buffer, stop - start, place) for place in places))
         return edge.restored() if self.may_be_unreachable else edge
 
     @property
     def h(self) -> Ints:
         """H of all cells."""
-        return self.read(0, self._length).h
+        return self.read(0, self.length).h
 
     @property
     def x(self) -> Ints:
         """X of all cells."""
-        return self.read(0, self._length).x
+        return self.read(0, self.length).x
 
     def read_h(self, start: int, stop: int, step: int = 1) -> Ints:
-        return self._read(self.buffer, stop - start, self.h_place + start)[::step]
+        return self.copy(self.buffer, stop - start, self.h_place + start)[::step]
 
 
 class Sink(Protocol):
@@ -247,17 +242,13 @@ class Edges:
     Cells are counted from 1: special row i holds the cells (i, 1) .. (i, n).
     """
 
-    #: H(0, 0).
+    #: H(0, 0), the cells above row 1, and those to the left of column 1.
     corner: int
-    #: The cells above row 1.
     top: Source
-    #: The cells to the left of column 1.
     left: Source
-    #: Takes the last row (None: not wanted).
+    #: What takes the last row and the last column (None: not wanted).
     bottom: Sink | None = None
-    #: Takes the last column (None: not wanted).
     right: Sink | None = None
-    #: The sink of each special row, by its number.
+    #: The sink of each special row and column, by its number.
     rows: Mapping[int, Sink] = field(default_factory=dict)
-    #: The sink of each special column, by its number.
     columns: Mapping[int, Sink] = field(default_factory=dict)

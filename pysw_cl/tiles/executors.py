@@ -6,11 +6,9 @@ machine.  Whatever computes the tiles, the results are the same to the last cell
 
 from __future__ import annotations
 
-import concurrent.futures
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from functools import cache
-from itertools import islice
-from threading import Condition, Thread
 
 from .codec import pack_job, pack_result, unpack_job, unpack_result
 from .contract import Engine, EngineLike
@@ -32,84 +30,45 @@ class InThreads:
         self._engines = list(engines)
 
     def compute(self, rows: Iterator[TileRow]) -> None:
-        """See `Executor`.  The first error of a thread ends all of them, and is raised."""
-        frontier = _Frontier(rows)
-        threads = [Thread(target=frontier.work, args=(engine,)) for engine in self._engines]
-        for thread in threads:
-            thread.start()
-        try:
-            for thread in threads:
-                thread.join()
-        except BaseException as error:  # such as Ctrl-C: no thread begins another tile
-            frontier.stop(error)
-            raise
-        if frontier.error is not None:
-            raise frontier.error
+        """See `Executor`.  The first error ends the sweep, once the tiles begun are done."""
+        free, left = list(self._engines), dict[TileRow, list[Area]]()
+        running: dict[Future[TileResult], tuple[TileRow, Area, Engine]] = {}
+        with ThreadPoolExecutor(len(free)) as threads:
+            while True:
+                busy = {row for row, _, _ in running.values()}
+                if free and (found := _next_tile(rows, left, busy)) is not None:
+                    row, area, job = found
+                    engine = free.pop()
+                    running[threads.submit(engine.tile, job)] = row, area, engine
+                elif not running:
+                    return
+                else:
+                    for done in wait(running, return_when=FIRST_COMPLETED).done:
+                        row, area, engine = running.pop(done)
+                        row.take(area, done.result())
+                        free.append(engine)
 
 
-class _Frontier:
-    """The tiles whose edges are there."""
-
-    def __init__(self, rows: Iterator[TileRow]) -> None:
-        self._rows, self._changed = rows, Condition()
-        #: The rows that are not done: the tiles that are left of each, and is one being computed?
-        self._open: list[tuple[TileRow, list[Area]]] = []
-        self._busy: set[TileRow] = set()
-        self._every = False  # was the last row begun?
-        self.error: BaseException | None = None
-
-    def stop(self, error: BaseException) -> None:
-        """No thread begins another tile."""
-        with self._changed:
-            self.error = self.error or error
-            self._changed.notify_all()
-
-    def work(self, engine: Engine) -> None:
-        """Compute tiles until all are done."""
-        try:
-            while (found := self._next()) is not None:
-                row, area, job = found
-                result = engine.tile(job)
-                with self._changed:
-                    row.take(area, result)
-                    self._busy.remove(row)
-                    self._changed.notify_all()
-        except BaseException as error:
-            self.stop(error)
-
-    def _next(self) -> tuple[TileRow, Area, TileJob] | None:
-        """The next tile to compute; waits for its edges.  None: there is no other one."""
-        with self._changed:
-            while self.error is None:
-                found = self._ready()
-                if found is None:
-                    if self._every and not self._open:
-                        return None
-                    self._changed.wait()
-                    continue
-                row, area = found
-                job = row.begin(area)
-                if job is not None:
-                    self._busy.add(row)
+def _next_tile(
+    rows: Iterator[TileRow], left: dict[TileRow, list[Area]], busy: set[TileRow]
+) -> tuple[TileRow, Area, TileJob] | None:
+    """A tile whose edges are there; None if there is none now.  ``left``: the rows that are not
+    done, with the tiles that are not begun; one of each ``busy`` row is being computed."""
+    while True:
+        for row, areas in list(left.items()):
+            while areas and row not in busy and row.ready(areas[0]):
+                area = areas.pop(0)
+                if (job := row.begin(area)) is not None:
                     return row, area, job
-                self._changed.notify_all()  # it was skipped
+            if not areas and row not in busy:
+                del left[row]
+        last = next(reversed(left), None)
+        if last is not None and (last.alone or not last.below.done):
             return None
-
-    def _ready(self) -> tuple[TileRow, Area] | None:
-        """A tile whose edges are there, which is taken from its row."""
-        self._open = [one for one in self._open if one[1] or one[0] in self._busy]
-        for row, areas in self._open:
-            if areas and row not in self._busy and row.ready(areas[0]):
-                return row, areas.pop(0)
-        last = self._open[-1][0] if self._open else None
-        if self._every or (last is not None and (last.alone or not last.below.done)):
+        new = next(rows, None)
+        if new is None:
             return None
-        for new in islice(self._rows, 1):
-            self._open.append((new, list(new.areas)))
-            return self._ready()
-        self._every = True
-        self._changed.notify_all()
-        return None
+        left[new] = list(new.areas)
 
 
 class OnWorkers(EngineLike):
@@ -120,7 +79,7 @@ class OnWorkers(EngineLike):
     engine of the same kind here, which says how tiles are cut.
     """
 
-    def __init__(self, pool: concurrent.futures.Executor, make: MakeEngine, like: Engine) -> None:
+    def __init__(self, pool: Executor, make: MakeEngine, like: Engine) -> None:
         super().__init__(like)
         self._pool, self._make = pool, make
 

@@ -16,7 +16,7 @@ from .contract import Engine
 from .edges import Edge, EdgeArray, Source
 from .slabs import Slab
 from .sweep_state import SweepState
-from .tile import Area, Corridor, TileJob, TileResult
+from .tile import Area, TileJob, TileResult
 
 
 class _Below(EdgeArray):
@@ -104,54 +104,43 @@ class TileGraph:
 
         One may be taken as soon as the one before was; in a corridor, when all tiles of that are
         done, after which the corridor may end the sweep."""
-        state = self.state
+        state, corridor = self.state, self.state.corridor
         rows, step = state.slabs.shape(slab.rows)
         for row, row_end in pairwise(self._row_cuts(slab, rows, step)):
-            left = state.edges.left.read(row, row_end)
+            left, above = state.edges.left.read(row, row_end), state.above
             corner, state.corner = state.corner, int(left.h[-1])
-            if state.corridor is not None:
-                yield from self._in_corridor(
-                    state.corridor, slab, (row, row_end), step, corner, left
-                )
+            first, last = 0, self.n
+            if corridor is not None:
+                first, last = corridor.columns(row, row_end)
+                self._skip_outside(slab, Area(row, row_end, first, last))
+                if first > 0:
+                    corner, left = above.h_at(first - 1), self._gap_from(above, first, len(left))
+            areas = self._areas(slab, row, row_end, first, last, step)
+            one = TileRow(state, slab, areas, above, corner, left)
+            state.above = below = one.below
+            yield one
+            if corridor is None:
+                continue
+            below.done = self.n
+            if row_end < state.rectangle.m:
+                self.goes_on = corridor.passed(row_end, first, below.read(first, last))
                 if not self.goes_on:
                     return
-                continue
-            areas = self._areas(slab, row, row_end, 0, self.n, step)
-            one = TileRow(state, slab, areas, state.above, corner, left)
-            state.above = one.below
-            yield one
+                if first > 0:  # the next tile's corner, if it starts in this column
+                    below.write(first - 1, left.read(len(left) - 1, len(left)))
 
-    def _in_corridor(
-        self,
-        corridor: Corridor,
-        slab: Slab,
-        rows: tuple[int, int],
-        step: int,
-        corner: int,
-        left: Edge,
-    ) -> Iterator[TileRow]:
-        """The tile row of a corridor; the areas outside count as pruned."""
-        state, above, (row, row_end) = self.state, self.state.above, rows
-        first, last = corridor.columns(row, row_end)
+    def _skip_outside(self, slab: Slab, inside: Area) -> None:
+        """The areas beside those of a corridor count as pruned; the cells above it that are not
+        computed are reached by a gap."""
+        state, (row, row_end, first, last) = self.state, inside
         outside = Area(row, row_end, 0, first), Area(row, row_end, last, self.n)
         slab.found.pruned += [area for area in outside if area.cells]
         state.done += sum(area.cells for area in outside)
         if last > self._last_above:
-            assert isinstance(above, EdgeArray)
-            reached = self._gap_from(above, self._last_above, last - self._last_above)
-            above.write(self._last_above, reached)
-        if first > 0:
-            corner = above.h_at(first - 1)
-            left = self._gap_from(above, first, len(left))
+            assert isinstance(state.above, EdgeArray)
+            reached = self._gap_from(state.above, self._last_above, last - self._last_above)
+            state.above.write(self._last_above, reached)
         self._last_above = last
-        one = TileRow(state, slab, self._areas(slab, *rows, first, last, step), above, corner, left)
-        yield one
-        state.above = below = one.below
-        below.done = self.n
-        if row_end < state.rectangle.m:
-            self.goes_on = corridor.passed(row_end, first, below.read(first, last))
-            if first > 0:  # the next tile's corner, if it starts in this column
-                below.write(first - 1, left.read(len(left) - 1, len(left)))
 
     def _areas(
         self, slab: Slab, row: int, row_end: int, first: int, last: int, step: int

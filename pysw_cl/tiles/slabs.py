@@ -26,10 +26,6 @@ class SweepResult(Costs):
     pruned: list[Area] = field(default_factory=list)
     #: How many cells were skipped inside each other tile.
     thinned: dict[Area, int] = field(default_factory=dict)
-    #: Computed cells by lane set ("engine/lanes/bits").
-    cells: dict[str, int] = field(default_factory=dict)
-    #: Kernel launches.
-    launches: int = 0
     #: How the largest tile was computed, and its cells.
     execution: Execution | None = None
     most: int = 0
@@ -64,9 +60,7 @@ class SweepResult(Costs):
 class Slab:
     """Rows ``[start, end)`` of a sweep."""
 
-    #: Its first row, from 0.
     start: int
-    #: Its end, exclusive.
     end: int
     #: The sink of each special column, by its number; it gets the cells of these rows.
     columns: Mapping[int, Sink]

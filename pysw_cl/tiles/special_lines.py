@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .contract import EdgeCompression
 from .edges import EdgeArray, Edges, Source
@@ -38,11 +38,8 @@ class RestartPoints:
     def edges_of(self, area: Area) -> Edges:
         """The edges of an area."""
         top, left = self.sides(area)
-        return Edges(
-            self.corner(area),
-            top.read(area.column, area.column_end),
-            left.read(area.row, area.row_end),
-        )
+        above = top.read(area.column, area.column_end)
+        return Edges(self.corner(area), above, left.read(area.row, area.row_end))
 
 
 @dataclass(frozen=True)
@@ -54,17 +51,12 @@ class RestartGrid(RestartPoints):
     columns: Mapping[int, Source]
 
     def start(self, row: int, column: int) -> tuple[int, int]:
-        row_places, column_places = [0, *sorted(self.rows)], [0, *sorted(self.columns)]
-        return (
-            row_places[bisect_right(row_places, row - 1) - 1],
-            column_places[bisect_right(column_places, column - 1) - 1],
-        )
+        rows, columns = [0, *sorted(self.rows)], [0, *sorted(self.columns)]
+        return rows[bisect_right(rows, row - 1) - 1], columns[bisect_right(columns, column - 1) - 1]
 
     def sides(self, area: Area) -> tuple[Source, Source]:
-        return (
-            self.rows[area.row] if area.row else self.edges.top,
-            self.columns[area.column] if area.column else self.edges.left,
-        )
+        top = self.rows[area.row] if area.row else self.edges.top
+        return top, self.columns[area.column] if area.column else self.edges.left
 
 
 @dataclass(frozen=True)
@@ -97,8 +89,7 @@ class SweptGrid(RestartGrid):
 
     def saving(self) -> Edges:
         """The edges for the sweep, with this grid as sinks."""
-        e = self.edges
-        return Edges(e.corner, e.top, e.left, e.bottom, e.right, self.rows, self.columns)
+        return replace(self.edges, rows=self.rows, columns=self.columns)
 
     def compressed(self, by: EdgeCompression) -> RestartGrid:
         """The same grid with compressed edges, where ``by`` can compress edges on the device.
@@ -106,10 +97,8 @@ class SweptGrid(RestartGrid):
         The rows, or the columns, are compressed all or none.  Those that are compressed leave this
         grid."""
         lines: list[dict[int, Source]] = []
-        for kept in (
-            self.rows,
-            self.columns,
-        ):  # all of a kind share one buffer, which is freed as a whole
+        # all of a kind share one buffer, which is freed as a whole
+        for kept in (self.rows, self.columns):
             smaller: dict[int, Source] = {}
             for at, edge in kept.items():
                 less = by.compressed(edge.on_device) if edge.on_device is not None else None

@@ -26,11 +26,9 @@ Progress = Callable[[int, int], None]
 class Rectangle:
     """What all tiles of a sweep have in common."""
 
-    #: The codes of the rows.
+    #: The codes of the rows, and of the columns.
     query: View
-    #: The codes of the columns.
     target: View
-    #: The scores.
     scoring: Scoring
     #: The least H: 0 (local) or None.
     floor: int | None
@@ -52,9 +50,7 @@ class Rectangle:
 class SweepState:
     """The input of a sweep, and how far it is."""
 
-    #: What is compared.
     rectangle: Rectangle
-    #: Its sources and sinks.
     edges: Edges
     #: The best cells so far.
     best: BestCells
@@ -62,7 +58,6 @@ class SweepState:
     slabs: Slabs
     #: The part of the rectangle that is computed (None: all).
     corridor: Corridor | None = None
-    #: The caller's callback.
     progress: Progress | None = None
     #: What the finished slabs found, and their cost.
     result: SweepResult = field(default_factory=SweepResult)
@@ -70,9 +65,8 @@ class SweepState:
     done: int = 0
 
     def __post_init__(self) -> None:
-        #: The edge above the next tiles.
+        #: The edge above the next tiles, and H at the upper left corner of these.
         self.above: Source = self.edges.top
-        #: H at the upper left corner of the next tiles.
         self.corner: int = self.edges.corner
 
     def job(
@@ -137,17 +131,13 @@ class SweepState:
         unreachable cells."""
         slab.found.pruned.append(area)
         floor, gap_open = self.rectangle.floor, self.rectangle.scoring.gap_open
-
         level = partial(Edge.level, 0 if floor is None else floor, gap_open=gap_open)
         edge = Edge.unreachable if floor is None else level
         n, m = area.column_end - area.column, area.row_end - area.row
         rows, columns = self.special_lines(slab, area)
-        result = TileResult(
-            edge(n),
-            edge(m),
-            rows={row: edge(n) for row in rows},
-            columns={column: edge(m) for column in columns},
-        )
+        bottom, right = edge(n), edge(m)
+        inner = dict.fromkeys(rows, bottom), dict.fromkeys(columns, right)
+        result = TileResult(bottom, right, rows=inner[0], columns=inner[1])
         self._pass_on(slab, area, result)
         return result
 
@@ -158,18 +148,15 @@ class SweepState:
             _write_or_take(slab.columns[area.column + column], area.row, cells)
         for row, cells in result.rows.items():
             _write_or_take(edges.rows[area.row + row], area.column, cells)
-        if right is not None:
-            if area.column_end in slab.columns:
-                slab.columns[area.column_end].write(area.row, right)
-            if area.column_end == self.rectangle.n and edges.right is not None:
-                edges.right.write(area.row, right)
-        if bottom is not None:
-            if area.row_end in edges.rows:
-                edges.rows[area.row_end].write(area.column, bottom)
-            if slab.bottom is not None and area.row_end == slab.end:
-                slab.bottom.write(area.column, bottom)
-            if area.row_end == self.rectangle.m and edges.bottom is not None:
-                edges.bottom.write(area.column, bottom)
+        for sink, start, edge in (
+            (slab.columns.get(area.column_end), area.row, right),
+            (edges.right if area.column_end == self.rectangle.n else None, area.row, right),
+            (edges.rows.get(area.row_end), area.column, bottom),
+            (slab.bottom if area.row_end == slab.end else None, area.column, bottom),
+            (edges.bottom if area.row_end == self.rectangle.m else None, area.column, bottom),
+        ):
+            if sink is not None and edge is not None:
+                sink.write(start, edge)
         self.best.add(area, result)
 
     def advance(self, area: Area | None, underway: int = 0) -> None:
@@ -189,11 +176,10 @@ class SweepState:
 def _write_or_take(sink: Sink, start: int, cells: Edge | DeviceEdge) -> None:
     """Write a special row or column of a tile to its sink.  An array that has room for just these
     cells takes them without a copy, if they stay valid."""
-    temporary = isinstance(cells, DeviceEdge) and cells.temporary
-    if isinstance(sink, EdgeArray) and len(cells) == len(sink) and not temporary:
+    if isinstance(sink, EdgeArray) and len(cells) == len(sink) and not cells.temporary:
         sink.take(cells)
     else:
-        sink.write(start, cells.read(0, len(cells)) if isinstance(cells, DeviceEdge) else cells)
+        sink.write(start, cells.read(0, len(cells)))
 
 
 def places_between(places: Iterable[int], start: int, stop: int) -> tuple[int, ...]:

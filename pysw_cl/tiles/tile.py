@@ -59,7 +59,7 @@ class Area(NamedTuple):
 
     def pairs(self, pairs: Pairs | None) -> Pairs | None:
         """The ``pairs`` of letters inside, counted from the corner."""
-        return pairs_inside(pairs, self.row, self.row_end, self.column, self.column_end)
+        return pairs_inside(pairs, *self)
 
 
 class Box(NamedTuple):
@@ -210,17 +210,14 @@ class Bound:
     The cell is counted in the rows and columns of the tile or sweep, and may lie outside it.
     """
 
-    #: The best score known.
+    #: The best score known, and its cell.
     score: int
-    #: The row of its cell.
     row: int
-    #: The column of its cell.
     column: int
     #: The highest substitution score.
     match: int
-    #: Rows of the whole matrix below.
+    #: Rows of the whole matrix below, and columns of it to the right.
     rows_left: int = 0
-    #: Columns of the whole matrix to the right.
     columns_left: int = 0
 
 
@@ -258,11 +255,9 @@ class TileJob:
     It has many fields because they are all that an engine is told, and the codec stores each.
     """
 
-    #: m >= 1 codes.
+    #: m >= 1 codes, and n >= 1 codes.
     query: Codes
-    #: n >= 1 codes.
     target: Codes
-    #: The scores.
     scoring: Scoring
     #: The least H: 0 (local) or None.
     floor: int | None
@@ -275,13 +270,11 @@ class TileJob:
     left: Edge
     #: Look for the best cells among all (with a floor only those above it).
     best: bool = False
-    #: The least score of a best cell (None: any).
+    #: The least score of a best cell (None: any), and how many there are.
     threshold: int | None = None
-    #: How many best cells.
     count: int = 1
-    #: The bottom edge is needed.
+    #: Are the bottom edge and the right edge needed?
     bottom: bool = True
-    #: The right edge is needed.
     right: bool = True
     #: Store the moves for a traceback; not together with ``rows`` or ``columns``.
     store_moves: bool = False
@@ -291,9 +284,8 @@ class TileJob:
     #: their cells.  The edges are as in a real matrix, where a gap of one letter in each sequence
     #: leads around such a cell.
     forbidden: Pairs | None = None
-    #: Special rows inside the tile (0 < row < m), sorted.
+    #: Special rows and columns inside the tile (0 < row < m, 0 < column < n), sorted.
     rows: tuple[int, ...] = ()
-    #: Special columns inside the tile (0 < column < n), sorted.
     columns: tuple[int, ...] = ()
 
     @property
@@ -309,11 +301,12 @@ class TileJob:
         return self.top
 
 
+@dataclass
 class Costs:
     """What counts computed cells, by lane set ("engine/lanes/bits"), and kernel launches."""
 
-    cells: dict[str, int]
-    launches: int
+    cells: dict[str, int] = field(default_factory=dict, kw_only=True)
+    launches: int = field(default=0, kw_only=True)
 
     def add_cost(self, other: Any) -> None:
         """Add those of a part, which has both, too."""
@@ -342,13 +335,11 @@ class Traced:
 
     #: uint8, the last move of the path first: 0 diagonal, 1 consumes target, 2 consumes query.
     moves: NDArray[np.uint8]
-    #: The row of the next cell; 0 if the path left the tile at the top.
+    #: The next cell; row 0 if the path left the tile at the top, column 0 at the left.
     row: int
-    #: The column of the next cell; 0 if the path left the tile at the left.
     column: int
-    #: The state at the next cell; see :meth:`StoredMoves.trace`.
+    #: The state there (:meth:`StoredMoves.trace`); does the path end there, as H is at the floor?
     state: int
-    #: The path ends there, because H is at the floor.
     ended: bool
 
 
@@ -356,9 +347,8 @@ class Traced:
 class TileResult:
     """The result of a tile: edges out, the best cells, and the cost."""
 
-    #: The bottom edge, n cells (None: not needed).
+    #: The bottom edge (n cells) and the right edge (m cells); None: not needed.
     bottom: Edge | None
-    #: The right edge, m cells (None: not needed).
     right: Edge | None
     #: The best cells, at most ``count``, row-major among equals.
     hits: Hits = NO_HITS
@@ -366,18 +356,17 @@ class TileResult:
     #: the threshold.  Lanes of 11 bits know it where it is the best of all.  Elsewhere they give a
     #: number below that, or below the threshold, that no score exceeds.
     top: int | None = None
-    #: Computed cells by lane set ("engine/lanes/bits").
+    #: See `Costs`.
     cells: dict[str, int] = field(default_factory=dict)
-    #: Kernel launches.
     launches: int = 0
     #: The moves, if they are stored.
     moves: StoredMoves | None = None
     #: Skipped cells.
     pruned: int = 0
-    #: The special rows (n cells each): what a tile that ends there has as its bottom edge.  The
-    #: arrays are the receiver's own, or the cells are still on the device.
+    #: The special rows (n cells each) and columns (m cells each): what a tile that ends there has
+    #: as its bottom or right edge.  The arrays are the receiver's own, or the cells are still on
+    #: the device.
     rows: Mapping[int, Edge | DeviceEdge] = field(default_factory=dict)
-    #: The special columns (m cells each), likewise.
     columns: Mapping[int, Edge | DeviceEdge] = field(default_factory=dict)
     #: An engine's notes, which do not travel: how many cells reached the threshold, of a tile that
     #: collects them; and how it was computed (None: not by a device, or in parts).

@@ -20,7 +20,7 @@ from speculating import (
 )
 
 import pysw_cl
-from pysw_cl.engines.wavefront.engine import WavefrontEngine, WavefrontTileBatches
+from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.engines.wavefront.tile_batch import WavefrontTileBatch
 from pysw_cl.errors import DeviceError
 from pysw_cl.planning.parameters import default_tuning
@@ -118,24 +118,15 @@ def test_memory_stays_below_its_limit(
 MOST = 1 << 18
 
 
-class SmallBatches(WavefrontTileBatches):
-    """Whose tiles of a level take at most ``MOST`` bytes."""
+class SmallLevels(WavefrontEngine):
+    """An engine on a device with small buffers, for tile batches only: the tiles of a level take at
+    most ``MOST`` bytes."""
 
-    def start(self, *args: Any) -> WavefrontTileBatch | None:
-        """See :class:`pysw_cl.tiles.contract.TileBatches`."""
-        tiles = super().start(*args)
+    def tile_batch(self, *args: Any) -> WavefrontTileBatch | None:
+        tiles = super().tile_batch(*args)
         if tiles is not None:
             tiles.most_bytes = MOST
         return tiles
-
-
-class SmallLevels(WavefrontEngine):
-    """An engine on a device with small buffers, for tile batches only."""
-
-    @property
-    def tile_batches(self) -> SmallBatches:
-        """Many tiles in one launch."""
-        return SmallBatches(self)
 
 
 def test_a_level_is_no_larger_than_one_buffer_may_be(

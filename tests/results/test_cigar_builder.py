@@ -16,7 +16,7 @@ import pysw_cl
 from pysw_cl.drivers.path import Path
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.registry import ENGINES
-from pysw_cl.engines.wavefront.engine import WavefrontEngine, WavefrontTileBatches
+from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.engines.wavefront.tile_batch import WavefrontTileBatch
 from pysw_cl.errors import InternalError
 from pysw_cl.results.alignment import Alignment
@@ -223,22 +223,12 @@ class BusyBatch(WavefrontTileBatch):
         self._meanwhile = given
 
 
-class BusyBatches(WavefrontTileBatches):
-    """Many tiles in one launch, by such a one."""
-
-    def start(self, *args: Any) -> WavefrontTileBatch | None:
-        """See :class:`pysw_cl.tiles.contract.TileBatches`."""
-        tiles = BusyBatch(self.engine, *args)
-        return tiles if tiles.able else None
-
-
 class BusyEngine(WavefrontEngine):
     """An engine whose device never seems to be ready."""
 
-    @property
-    def tile_batches(self) -> BusyBatches:
-        """Many tiles in one launch."""
-        return BusyBatches(self)
+    def tile_batch(self, *args: Any) -> WavefrontTileBatch | None:
+        tiles = BusyBatch(self, *args)
+        return tiles if tiles.able else None
 
 
 @every_plan

@@ -30,7 +30,7 @@ from ...tiles.contract import (
     Engine,
     HeldMatrices,
     Pipeline,
-    TileBatches,
+    TileBatch,
     TilePipeline,
 )
 from ...tiles.edges import DeviceEdge
@@ -145,10 +145,14 @@ class WavefrontEngine(Engine):
         """Tiles below each other; None unless the device computes speculatively."""
         return WavefrontPipeline(self) if self._speculative else None
 
-    @property
-    def tile_batches(self) -> TileBatches | None:
+    def tile_batch(
+        self, query: View, target: View, scoring: Scoring, floor: int | None, rows: int
+    ) -> TileBatch | None:
         """Many tiles in one launch; None unless the device computes speculatively."""
-        return WavefrontTileBatches(self) if self._speculative else None
+        if not self._speculative or self.plan.lane_set.narrow is None:
+            return None
+        tiles = WavefrontTileBatch(self, query, target, scoring, floor, rows)
+        return tiles if tiles.able else None
 
     @property
     def edge_compression(self) -> EdgeCompression | None:
@@ -258,22 +262,6 @@ class WavefrontPipeline:
         """See :class:`pysw_cl.tiles.contract.Pipeline`."""
         engine = self.engine
         return RunningPipeline.of(engine.runtime, engine.plan, job, rows_below, engine.note_memory)
-
-
-@dataclass(frozen=True)
-class WavefrontTileBatches:
-    """See :class:`pysw_cl.tiles.contract.TileBatches`."""
-
-    engine: WavefrontEngine
-
-    def start(
-        self, query: View, target: View, scoring: Scoring, floor: int | None, rows: int
-    ) -> WavefrontTileBatch | None:
-        """See :class:`pysw_cl.tiles.contract.TileBatches`."""
-        if self.engine.plan.lane_set.narrow is None:
-            return None
-        tiles = WavefrontTileBatch(self.engine, query, target, scoring, floor, rows)
-        return tiles if tiles.able else None
 
 
 @dataclass(frozen=True)
