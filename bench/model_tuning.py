@@ -17,7 +17,7 @@ from pysw_cl.drivers.measure import TileTimer
 from pysw_cl.drivers.tuned_subjects import Subject, subjects_of
 from pysw_cl.drivers.tuning import SubjectTuning
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning.tuning.race import Noise, interval
+from pysw_cl.planning.tuning.race import interval
 from pysw_cl.planning.tuning.records import Failure
 from pysw_cl.planning.tuning.search import search
 from pysw_cl.planning.tuning.space import Values
@@ -103,9 +103,7 @@ def _compared(
     if own != against:
         timer(own), timer(against)
         ratios = [log(timer(against)) - log(timer(own)) for _ in range(TURNS)]
-    noise = Noise()
-    noise.add(ratios)
-    found = interval(ratios, noise)
+    found = interval(ratios)
     value = exp(found.low if low and own != against else found.centre)
     return {
         "case": f"tuned over {name}, {subject.name}",

@@ -11,7 +11,6 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from ..planning.tuning.race import LEAST
 from ..planning.tuning.records import Failure, Records, Run
 from ..planning.tuning.search import MOST, Found, search
 from ..planning.tuning.space import Values
@@ -32,8 +31,8 @@ CASES: tuple[Case, ...] = (("dna", True), ("protein", True), ("dna", False))
 #: How many of these there are at most.
 MOST_CANDIDATES = 8
 #: The share of a search's seconds that each value may run in one race: on a device that others use,
-#: too, many values are tried a few times rather than few very often.
-RACE_SHARE = 0.05
+#: too, many values are tried a few times rather than few very often.  It may run so often at least.
+RACE_SHARE, LEAST_TURNS = 0.05, 16
 #: Runs that are kept of each values, and values of each subject.
 KEPT_RUNS, KEPT_VALUES = 5, 150
 
@@ -101,7 +100,7 @@ class SubjectTuning:
         if self._spent >= SEARCH_SHARE * self.budget:
             return replace(nothing, spent=self._spent)
         turns = int(RACE_SHARE * SEARCH_SHARE * self.budget / seconds)
-        self._most = min(MOST, max(LEAST, turns))
+        self._most = min(MOST, max(LEAST_TURNS, turns))
         records = self._records("search", *self._size)
         found = self._search(CASES[:1], records, self.strategy, SEARCH_SHARE)
         values, why = self._chosen(found, records)

@@ -9,9 +9,7 @@ indifference zone of Kim & Nelson, ACM TOMACS 11, 2001).  Everything is in logar
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
-from math import ceil, log, sqrt
+from math import log, sqrt
 from statistics import median
 from typing import NamedTuple
 
@@ -24,40 +22,19 @@ from .space import Values
 LIKELY, SURE = 1.645, 2.326
 #: A gain that is not worth more runs: times of two processes differ as much.
 WORTH = 0.005
-#: After one turn only what is this much slower leaves: a run may meet something else, and take
-#: twice as long.
-AT_ONCE = 0.9
+#: Turns that the first of a race is in at least: how the others stand is told by it.
+STEADY = 3
+#: Turns that what is undecided runs at least.
+LEAST = 16
+#: So much, over the square of how many, a few ratios may all be too high or too low: a run may meet
+#: something else, and take twice as long.
+FEW = 1.2
 #: Looks at the ratios are so much further apart each time: many looks would find something faster
 #: by chance.
 LOOKS = 1.6
-#: Deviations from the median from which on a ratio is disturbed.
-FAR = 3.0
-#: Turns that the first of a race is in at least: how the others stand is told by it.
-STEADY = 3
-#: The least standard deviation of a ratio: a clock's own.
-LEAST_NOISE = 0.002
-#: Runs of a value in a race at least, if it is undecided.
-LEAST = 16
-
-
-@dataclass
-class Noise:
-    """How much ratios of two runs scatter."""
-
-    #: Their standard deviation; on a quiet device, until more is known.
-    sigma: float = LEAST_NOISE
-    _seen: list[float] = field(default_factory=list)
-
-    def add(self, ratios: Sequence[float]) -> None:
-        """Learn from ratios of the same two values, in the order in which they were measured: by
-        the median of all differences, so that rare disturbances do not count."""
-        self._seen += [abs(b - a) / sqrt(2) for a, b in pairwise(ratios)]
-        if self._seen:
-            self.sigma = max(LEAST_NOISE, 1.4826 * median(self._seen))
-
-    def turns(self, width: float, most: int) -> int:
-        """Turns until a ratio is probably known to +- ``width``, at ``most`` so many."""
-        return min(most, max(LEAST, ceil((LIKELY * self.sigma / width) ** 2)))
+#: Deviations from the median from which on a ratio is disturbed, and the least deviation: a clock's
+#: own.
+FAR, LEAST_NOISE = 3.0, 0.002
 
 
 class Interval(NamedTuple):
@@ -68,21 +45,20 @@ class Interval(NamedTuple):
     high: float
 
 
-def interval(ratios: Sequence[float], noise: Noise, z: float = LIKELY) -> Interval:
+def interval(ratios: Sequence[float], z: float = LIKELY) -> Interval:
     """Where the true ratio probably is; ``z``: how probably, in deviations of a normal one.
 
     The median of all means of two ratios, and Tukey's interval (Hodges & Lehmann, Annals of
     Mathematical Statistics 34, 1963), which need nothing but that a ratio is as often too high as
     too low.  Ratios far from the others count as if they were at the edge of these: something else
     ran.  Of a few ratios not even all are sure to have the true one between them; then the interval
-    reaches two deviations of the noise beyond them.
+    reaches beyond them.
     """
     n, middle = len(ratios), median(ratios)
     k = int(n * (n + 1) / 4 - z * sqrt(n * (n + 1) * (2 * n + 1) / 24))
     if k < 1:
-        beyond = 2 * noise.sigma
-        return Interval(middle, min(ratios) - beyond, max(ratios) + beyond)
-    far = FAR * max(noise.sigma, 1.4826 * median(abs(ratio - middle) for ratio in ratios))
+        return Interval(middle, min(ratios) - FEW / n**2, max(ratios) + FEW / n**2)
+    far = FAR * max(LEAST_NOISE, 1.4826 * median(abs(ratio - middle) for ratio in ratios))
     of = np.clip(ratios, middle - far, middle + far)
     means = np.sort(((of[:, None] + of) / 2)[np.triu_indices(n)])
     return Interval(float(np.median(means)), float(means[k - 1]), float(means[-k]))
@@ -90,53 +66,54 @@ def interval(ratios: Sequence[float], noise: Noise, z: float = LIKELY) -> Interv
 
 class Race:
     """Values that run against each other; each has the logarithms of its seconds, one of each turn
-    that it was in."""
+    that it was in.  A race has at ``most`` so many turns, and ends when ratios are probably known
+    to +- ``width``."""
 
-    def __init__(self, runner: Runner, field: Sequence[Values], noise: Noise) -> None:
-        self.runner, self.field, self.noise = runner, list(field), noise
+    def __init__(self, runner: Runner, field: Sequence[Values], most: int, width: float) -> None:
+        self.runner, self.field, self.most, self.width = runner, list(field), most, width
         self.times: list[list[float]] = [[] for _ in field]
         #: Who was in the last turn, by their places in ``field``.
         self.left = list(range(len(field)))
 
-    def run(self, most: int, z: float = LIKELY) -> Race:
-        """Run in turns, at ``most`` so many, until one is left or the budget is spent.
+    def run(self, z: float = LIKELY) -> Race:
+        """Run in turns until one is left or the budget is spent.
 
         Values that do not fit the budget in the first turn do not take part.  ``z``: how sure it
         has to be that one is slower (:func:`interval`).
         """
-        for turn in self._looks(most):
-            best = self.best
+        for turn in self._looks():
+            best, known = self.best, True
             for k in list(self.left):
                 if best is None or k == best or (k == 0 and turn < STEADY):
                     continue
-                low = interval(self.ratios(k, best), self.noise, z).low
-                if low > (AT_ONCE if turn == 1 else -WORTH):
+                _, low, high = interval(self.ratios(k, best), z)
+                if low > -WORTH:
                     self.left.remove(k)
-        best = self.best
-        for k in range(len(self.field)):
-            if best is not None and k != best:
-                self.noise.add(self.ratios(k, best))
+                known = known and high - low < 2 * self.width * z / LIKELY
+            if known and turn >= LEAST:
+                break
         return self
 
-    def first_is_faster(self, most: int) -> bool:
+    def first_is_faster(self) -> bool:
         """Is the first of two faster for sure?
 
-        They run in pairs, at ``most`` so many, until the interval of their ratios says yes, or that
-        nothing worth it is left, or the budget is spent.  Only these runs count: those by which the
-        first was chosen made it look faster than it is.
+        They run in pairs until the interval of their ratios says yes, or that nothing worth it is
+        left, or the budget is spent.  Only these runs count: those by which the first was chosen
+        made it look faster than it is.
         """
-        for turn in self._looks(most):
-            if turn > 1 and len(self.left) == 2:
-                ratio = interval(self.ratios(0, 1), self.noise)
-                if ratio.high < 0 or ratio.low >= -WORTH:
+        for _ in self._looks():
+            if len(self.left) == 2:
+                ratio = interval(self.ratios(0, 1))
+                known = ratio.high - ratio.low < 2 * self.width
+                if ratio.high < 0 or ratio.low >= -WORTH or known:
                     return ratio.high < 0
         return False
 
-    def _looks(self, most: int) -> Iterator[int]:
-        """Run what is left once a turn, every second turn in the opposite order; the turns after
-        which it is time to look at the ratios."""
+    def _looks(self) -> Iterator[int]:
+        """Run what is left once a turn, every second turn in the opposite order; the turns
+        after which it is time to look at the ratios."""
         look, going = 1, True
-        for turn in range(1, most + 1):
+        for turn in range(1, self.most + 1):
             for k in self.left[:: 1 if turn % 2 else -1]:
                 fits = self.runner.fits(self.field[k])
                 seconds = self.runner.run(self.field[k]) if fits else None
@@ -145,7 +122,7 @@ class Race:
                 elif fits or turn == 1:
                     self.left.remove(k)
                 going = going and (fits or turn == 1)
-            if turn >= look or turn == most or not going:
+            if turn >= look or turn == self.most or not going:
                 look = max(turn + 1, int(turn * LOOKS))
                 yield turn
             if not going or len(self.left) < 2:

@@ -12,18 +12,15 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import log
 from statistics import median
 
 from ..parameters import Number
-from .race import SURE, Noise, Race, interval
+from .race import SURE, Race, interval
 from .records import Records
 from .runner import Clock, Measure, Runner
 from .space import Space, Values
 from .strategies import Coordinate, Strategy
 
-#: Runs of the start before anything else: they tell how noisy the device is.
-FIRST = 5
 #: A round of the strategy goes on until ratios of seconds are known to +- so much; the last race,
 #: which decides what is undecided then, and the runs of its winner and the start, to so much.
 ROUND_WIDTH, LAST_WIDTH = 0.02, 0.01
@@ -92,7 +89,6 @@ class _Search:
     def __init__(self, runner: Runner, most: int) -> None:
         self.runner, self.most = runner, most
         self.key, self.seconds = runner.space.key, runner.seconds
-        self.noise = Noise()
         #: Logarithms of seconds, by key, as if all had run at the time of the start.
         self.standings: dict[tuple[Number, ...], float] = {}
         self.values: dict[tuple[Number, ...], Values] = {}
@@ -109,13 +105,7 @@ class _Search:
         """Search, and decide."""
         runner, start = self.runner, self.runner.space.start
         runner.limit = ROUNDS_SHARE * budget
-        ran = Race(runner, [start], self.noise).run(1)
-        while ran.left and len(ran.times[0]) < FIRST and runner.fits(start):
-            if (seconds := runner.run(start)) is None:
-                break
-            ran.times[0].append(log(seconds))
-        self.noise.add(ran.times[0])
-        self._note(ran)
+        self._note(Race(runner, [start], 1, ROUND_WIDTH).run())
         for proposed in strategy.rounds(runner.space, self):
             self._round(proposed)
             if runner.spent >= runner.limit:
@@ -127,9 +117,8 @@ class _Search:
         new = {self.key(one): one for one in proposed if self.key(one) not in self.tried}
         if new:
             cheap_first = sorted(new.values(), key=lambda values: not self.runner.built(values))
-            most = self.noise.turns(ROUND_WIDTH, self.most)
             field = [*self.ranking()[:1], *cheap_first]
-            self._note(Race(self.runner, field, self.noise).run(most))
+            self._note(Race(self.runner, field, self.most, ROUND_WIDTH).run())
 
     def _note(self, ran: Race) -> None:
         """Note where those of a race stand: the best by its ratio to the first, which was known
@@ -140,7 +129,7 @@ class _Search:
         if best is None:
             return
         if keys[0] in self.standings and ran.times[0]:
-            ratio = interval(ran.ratios(best, 0), self.noise).centre
+            ratio = interval(ran.ratios(best, 0)).centre
             self.standings.setdefault(keys[best], self.standings[keys[0]] + ratio)
         else:
             self.standings[keys[best]] = median(ran.times[best])
@@ -157,15 +146,14 @@ class _Search:
         compared = key(start) in self.standings and key(start) not in failed
         if compared and start not in field:
             field.append(start)
-        most = self.noise.turns(LAST_WIDTH, self.most)
-        ran = Race(runner, field, self.noise).run(most, SURE)
+        ran = Race(runner, field, self.most, LAST_WIDTH).run(SURE)
         runner.limit = budget
         for values in ran.ranking():
             if key(values) in failed:
                 continue
             if not compared or key(values) == key(start):
                 return values
-            better = Race(runner, [values, start], self.noise).first_is_faster(most)
+            better = Race(runner, [values, start], self.most, LAST_WIDTH).first_is_faster()
             if key(values) not in failed:
                 return values if better or key(start) in failed else start
         return start if compared and key(start) not in failed else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, product
@@ -27,14 +26,6 @@ class Dimension:
     def __post_init__(self) -> None:
         if not self.candidates or any(b <= a for a, b in pairwise(self.candidates)):
             raise PlanError(f"tuning: the candidates of {self.name} must rise: {self.candidates}")
-
-    def around(self, value: Number, stride: int, most: int) -> list[Number]:
-        """The candidates ``stride``, 2 ``stride``, ... steps from ``value``, at ``most`` so many
-        strides; the nearest first."""
-        here = bisect_left(self.candidates, value)
-        every = range(here % stride, len(self.candidates), stride)
-        near = [k for k in every if 0 < abs(k - here) <= most * stride]
-        return [self.candidates[k] for k in sorted(near, key=lambda k: abs(k - here))]
 
 
 @dataclass(frozen=True)
@@ -82,22 +73,22 @@ class Space:
         """What tells the build that these values need from other builds."""
         return tuple(values[one.name] for one in self.dimensions if one.builds)
 
-    def line(self, centre: Values, dimension: Dimension, stride: int = 1) -> list[Values]:
-        """``centre`` with other values of one dimension, each ``stride`` steps from the next; the
-        nearest first."""
-        others = dimension.around(centre[dimension.name], stride, len(dimension.candidates))
-        return self._possible({**centre, dimension.name: other} for other in others)
+    def line(self, centre: Values, name: str) -> list[Values]:
+        """``centre`` with the other values of one dimension; the nearest first."""
+        return self._possible({**centre, name: value} for value in self._near(centre, name))
 
-    def neighbours(self, centre: Values, strides: Mapping[str, int]) -> list[Values]:
-        """``centre`` with so many steps in one of these dimensions, and then those in two."""
-        near = [
-            {one.name: value}
-            for one in self.dimensions
-            if one.name in strides
-            for value in one.around(centre[one.name], strides[one.name], 1)
-        ]
+    def neighbours(self, centre: Values, names: Iterable[str]) -> list[Values]:
+        """``centre`` with a step in one of these dimensions, and then those in two."""
+        near = [{name: value} for name in names for value in self._near(centre, name, 1)]
         near += [{**a, **b} for a, b in combinations(near, 2) if a.keys() != b.keys()]
         return self._possible({**centre, **step} for step in near)
+
+    def _near(self, centre: Values, name: str, most: int = 1 << 20) -> list[Number]:
+        """The other values of a dimension, at ``most`` so many steps away; the nearest first."""
+        (some,) = (one.candidates for one in self.dimensions if one.name == name)
+        here = some.index(centre[name])
+        near = [k for k in range(len(some)) if 0 < abs(k - here) <= most]
+        return [some[k] for k in sorted(near, key=lambda k: abs(k - here))]
 
     def every(self) -> list[Values]:
         """All that may be tried."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..parameters import Number
-from .space import Dimension, Space, Values
+from .space import Space, Values
 
 
 class Known(Protocol):
@@ -34,53 +34,42 @@ class Strategy(Protocol):
 
 @dataclass(frozen=True)
 class Coordinate:
-    """Coarse to fine: first what needs no build, then what does, then both together.
+    """First what needs no build, then what does, then both together.
 
-    First all candidates of a dimension on a coarse grid, one dimension after the other; then the
-    neighbours of the best in one or two dimensions, at half the distance whenever none of them is
-    better (the pattern search of Hooke & Jeeves, Journal of the ACM 8, 1961).  All of it again
-    where it has led somewhere else: the best values of a dimension depend on the others, and may
-    have valleys between them, as multiples of the compute units have.
+    First all candidates of a dimension, one dimension after the other; then the neighbours of the
+    best in one or two dimensions, until none of them is better (as in the pattern search of Hooke &
+    Jeeves, Journal of the ACM 8, 1961).  All of it again where it has led somewhere else: the best
+    values of a dimension depend on the others, and may have valleys between them, as multiples of
+    the compute units have.
     """
 
-    #: Candidates of a dimension on the coarse grid, about.
-    points: int = 5
     #: Of so many builds, those with the best values, what needs no build is searched.
     builds: int = 3
 
     def rounds(self, space: Space, known: Known) -> Iterator[Sequence[Values]]:
         """See :class:`Strategy`."""
-        free = [one for one in space.dimensions if not one.builds]
-        building = [one for one in space.dimensions if one.builds]
+        free = [one.name for one in space.dimensions if not one.builds]
+        building = [one.name for one in space.dimensions if one.builds]
         before: Values | None = None
         while before != _centre(space, known):
             before = _centre(space, known)
             yield from self._descent(space, known, free, space.build(before))
             yield from self._descent(space, known, building)
-            centre = _centre(space, known)
-            yield space.neighbours(centre, {one.name: 1 for one in space.dimensions})
+            yield space.neighbours(_centre(space, known), [*free, *building])
             builds = list(dict.fromkeys(space.build(values) for values in known.ranking()))
             for build in builds[: self.builds]:
                 yield from self._descent(space, known, free, build)
 
     def _descent(
-        self,
-        space: Space,
-        known: Known,
-        dimensions: Sequence[Dimension],
-        build: tuple[Number, ...] | None = None,
+        self, space: Space, known: Known, names: list[str], build: tuple[Number, ...] | None = None
     ) -> Iterator[Sequence[Values]]:
-        """Coarse to fine in some dimensions, around the best values of a build or of all."""
-        strides = {one.name: max(1, len(one.candidates) // self.points) for one in dimensions}
-        for one in dimensions:
-            yield space.line(_centre(space, known, build), one, strides[one.name])
-        while strides:
+        """The best in some dimensions, around the best values of a build or of all."""
+        for name in names:
+            yield space.line(_centre(space, known, build), name)
+        centre: Values | None = None
+        while names and centre != _centre(space, known, build):
             centre = _centre(space, known, build)
-            yield space.neighbours(centre, strides)
-            if _centre(space, known, build) == centre:
-                if max(strides.values()) == 1:
-                    break
-                strides = {name: max(1, stride // 2) for name, stride in strides.items()}
+            yield space.neighbours(centre, names)
 
 
 def _centre(space: Space, known: Known, build: tuple[Number, ...] | None = None) -> Values:
