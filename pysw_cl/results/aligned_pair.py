@@ -16,7 +16,7 @@ from ..sequences.alphabet import COMPLEMENT, Letters
 from ..sequences.sequence import Sequence
 from ..sequences.view import View
 from ..tiles.tile_map import TileMap
-from .cigar import OP_TO_MOVE, QUERY, TARGET, Moves, Runs, merged, on_diagonal
+from .cigar import OP_TO_MOVE, QUERY, TARGET, Runs, merged, on_diagonal
 from .left_align import move_left
 from .stats import Stats
 
@@ -119,13 +119,9 @@ class AlignedPair:
         )
 
     def _pair_scores(self) -> Iterator[NDArray[np.int32]]:
-        scoring, moves = self.scoring, (OP_TO_MOVE[ops] for ops in self.path.pieces())
-
-        def scores(_: Moves, query_on: Letters, target_on: Letters) -> NDArray[np.int32]:
-            return scoring.pair_scores(query_on, target_on)
-
+        moves = (OP_TO_MOVE[ops] for ops in self.path.pieces())
         self._check_letters()
-        return on_diagonal(moves, *self.views(), scores)
+        return on_diagonal(moves, *self.views(), lambda _, *on: self.scoring.pair_scores(*on))
 
     def pair_scores(self) -> NDArray[np.int32]:
         """The substitution score, times ``scoring.scale``, of every '=' and 'X' column in turn.

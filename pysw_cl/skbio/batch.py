@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from skbio.alignment import PairAlignPath, _pair
 from skbio.sequence import Sequence as TheirSequence
 
-from ..api.pair_aligner import PairAligner
 from ..drivers.batch_layout import as_halves
-from ..drivers.options import ManyOptions, Resources
+from ..drivers.options import ManyOptions
 from ..drivers.prepared import Batch
 from ..errors import InputError, RangeError
 from ..results.cigar import Runs, merged
@@ -79,27 +78,26 @@ def pair_align_many(
     try:
         local = _pair._prep_mode(mode)
         ends = _pair._prep_free_ends(local, free_ends, trim_ends)
-        batch = _encoded(seqs, sub_score, gap_cost, atol)
+        batch, given, tolerance = _encoded(seqs, sub_score, gap_cost, atol)
     except Exception:  # of one pair, or of all together: pair by pair it shows
         return _one_by_one(seqs, how, device)
     free = tuple(bool(end) and not local for end in ends)
     options = ManyOptions(
         mode="local" if local else "global",
         free_ends=free,
-        sub_score=batch.scores.scoring,
+        sub_score=given.scoring,
         output="path" if max_paths else "score",
     )
     try:
-        with PairAligner(options, Resources(device=device)) as aligner:
-            rows = aligned_rows(aligner, batch.pairs)
+        (rows,) = aligned_rows(options, device, [batch])
     except RangeError:
         return _one_by_one(seqs, how, device)
-    scores = rows["score"] / batch.scores.unit
+    scores = rows["score"] / given.unit
     paths = cache(partial(_Paths, rows, batch, ends))  # of all pairs, when the first is asked for
 
     def made(k: int) -> Any:
         score = float(scores[k])
-        there = max_paths and not (local and abs(score) <= batch.atol)
+        there = max_paths and not (local and abs(score) <= tolerance)
         return result_of(score, paths().path(k) if there else None, bool(max_paths))
 
     return PairAlignResults(scores, made)
@@ -108,12 +106,12 @@ def pair_align_many(
 class _Paths:
     """The paths of a batch."""
 
-    def __init__(self, rows: NDArray[Any], batch: _Batch, ends: Any) -> None:
+    def __init__(self, rows: NDArray[Any], batch: Batch, ends: Any) -> None:
         moves, lengths, bounds = merged(*Runs.of_cigars(rows["cigar"].tolist()))
         self._moves, self._lengths, self._bounds = moves, lengths, bounds.tolist()
         names = ("query_start", "query_end", "target_start", "target_end")
         self._spans = list(zip(*(rows[name].tolist() for name in names), strict=True))
-        self._sizes, self._ends = batch.pairs.lengths.ravel().tolist(), ends
+        self._sizes, self._ends = batch.lengths.ravel().tolist(), ends
 
     def path(self, k: int) -> PairAlignPath:
         """The path of pair k."""
@@ -134,17 +132,11 @@ def _one_by_one(seqs: list[Any], how: tuple[Any, ...], device: Any) -> PairAlign
     return PairAlignResults(np.array([one.score for one in found], np.float64), found.__getitem__)
 
 
-class _Batch(NamedTuple):
-    """Pairs in `LETTERS`, and their scores."""
-
-    pairs: Batch
-    scores: Scores
-    #: scikit-bio's tolerance.
-    atol: float
-
-
-def _encoded(seqs: list[Any], sub_score: Any, gap_cost: Any, atol: Any) -> _Batch:
-    """The pairs by scikit-bio's rules.  Raises as `encoded`, but not which pair is wrong."""
+def _encoded(
+    seqs: list[Any], sub_score: Any, gap_cost: Any, atol: Any
+) -> tuple[Batch, Scores, float]:
+    """The pairs in `LETTERS`, their scores, and the tolerance, by scikit-bio's rules.  Raises as
+    `encoded`, but not which pair is wrong."""
     sizes = np.fromiter(map(len, seqs), np.int64, len(seqs))
     longest = int(sizes[::2].max()), int(sizes[1::2].max())
     bounds = np.zeros(len(sizes) + 1, np.int64)
@@ -153,7 +145,7 @@ def _encoded(seqs: list[Any], sub_score: Any, gap_cost: Any, atol: Any) -> _Batc
     if together is None:
         coded, tolerance = encoded(seqs, sub_score, gap_cost, atol, longest)
         text = LETTERS[np.concatenate(coded.ranks)].tobytes()
-        return _Batch(Batch.joined(text, bounds), coded.scores, tolerance)
+        return Batch.joined(text, bounds), coded.scores, tolerance
     kind, text = together
     codes, there = np.frombuffer(text, np.uint8), np.zeros(256, np.bool_)
     for start in range(0, len(codes), PIECE):
@@ -165,8 +157,7 @@ def _encoded(seqs: list[Any], sub_score: Any, gap_cost: Any, atol: Any) -> _Batc
     coded, tolerance = encoded([kind(symbols)], sub_score, gap_cost, atol, longest)
     table = np.zeros(256, np.uint8)
     table[distinct] = LETTERS[coded.ranks[0]]
-    joined = Batch.joined(text.translate(table.tobytes()), bounds)
-    return _Batch(joined, coded.scores, tolerance)
+    return Batch.joined(text.translate(table.tobytes()), bounds), coded.scores, tolerance
 
 
 def _together(seqs: list[Any]) -> tuple[type, bytes] | None:

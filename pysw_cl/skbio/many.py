@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -150,27 +150,28 @@ def _aligned(
     The score of a pair does not say how long its alignment is, so that takes the paths."""
     texts = [given.letters(k).tobytes() for k in range(len(given.ranks))]
     sizes = np.array([len(one) for one in texts], np.int64)
-    parts = []
     path = ManyOptions(
         mode="global", free_ends=(free,) * 4, sub_score=given.scores.scoring, output="path"
     )
-    with PairAligner(path, Resources(device=device)) as aligner:
-        for start in range(0, len(first), AT_ONCE):
-            i, j = first[start : start + AT_ONCE], second[start : start + AT_ONCE]
-            pairs = [(texts[a], texts[b]) for a, b in zip(i.tolist(), j.tolist(), strict=True)]
-            rows = aligned_rows(aligner, pairs)
-            parts.append((rows["score"], *_gaps(rows, sizes[i], sizes[j])))
-    with PairAligner(replace(path, output="score"), Resources(device=device)) as aligner:
-        itself = aligned_rows(aligner, [(one, one) for one in texts])["score"]
-    return *map(np.concatenate, zip(*parts, strict=True)), itself
+    both = np.array([first, second])
+    some = [both[:, start : start + AT_ONCE] for start in range(0, len(first), AT_ONCE)]
+    pairs = ([(texts[a], texts[b]) for a, b in part.T.tolist()] for part in some)
+    rows = aligned_rows(path, device, pairs)
+    parts = [(of["score"], *_gaps(of, *sizes[part])) for of, part in zip(rows, some, strict=True)]
+    (itself,) = aligned_rows(replace(path, output="score"), device, [[(one, one) for one in texts]])
+    return *map(np.concatenate, zip(*parts, strict=True)), itself["score"]
 
 
-def aligned_rows(aligner: PairAligner, pairs: Sequence[Any]) -> NDArray[Any]:
-    """The rows of the pairs."""
-    rows, _, wrong = aligner.align(pairs)
-    if wrong:
-        warnings.warn(wrong, RecomputedWarning, stacklevel=3)
-    return rows
+def aligned_rows(
+    options: ManyOptions, device: Any, lists: Iterable[Sequence[Any]]
+) -> Iterator[NDArray[Any]]:
+    """The rows of each list of pairs."""
+    with PairAligner(options, Resources(device=device)) as aligner:
+        for pairs in lists:
+            rows, _, wrong = aligner.align(pairs)
+            if wrong:
+                warnings.warn(wrong, RecomputedWarning, stacklevel=3)
+            yield rows
 
 
 def _gaps(

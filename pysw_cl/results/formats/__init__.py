@@ -125,13 +125,13 @@ def check(name: str, setting: Setting) -> None:
             f"{name} needs a path: align with output='path'; for output {output!r} there is "
             f"{usual_format(output)}"
         )
-    given = {key for key in ("width", "limit") if getattr(setting, key) is not None}
-    given |= {"fields"} if setting.fields else set()
-    for key in sorted(given - set(row.takes)):
-        able = ", ".join(other for other, one in FORMATS.items() if key in one.takes)
-        raise InputError(f"{name} has no choice of {key}; it is for {able}")
-    for key in sorted(given & {"width", "limit"}):
-        whole_number(getattr(setting, key), key, 1)
+    for key in ("fields", "limit", "width"):
+        value = getattr(setting, key)
+        if value not in (None, ()) and key not in row.takes:
+            able = ", ".join(other for other, one in FORMATS.items() if key in one.takes)
+            raise InputError(f"{name} has no choice of {key}; it is for {able}")
+        if value is not None and key != "fields":
+            whole_number(value, key, 1)
     if row.nucleotides and scoring is not None:
         from ...sequences.alphabet import is_nucleotide
 

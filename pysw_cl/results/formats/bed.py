@@ -1,9 +1,7 @@
 """BED with six columns: target, start, end (0-based, half-open), query, score, strand.
 
 The score is the alignment's, as ``bedtools bamtobed -tag AS`` gives it, not UCSC's grey of 0 to
-1,000.  A pair without an alignment, or whose alignment is a gap in one sequence alone, has no line.
-
-The format: https://samtools.github.io/hts-specs/BEDv1.pdf
+1,000.  The format: https://samtools.github.io/hts-specs/BEDv1.pdf
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """BLAST's tables: the columns of ``-outfmt 6``, and ``-outfmt 7``, which has comments.
 
 Positions are 1-based and inclusive.  On the minus strand BLAST shows the query as it is and the
-subject (our target) turned: ``sstart`` is larger than ``send``, and ``qseq``, ``sseq`` and ``btop``
-go along the query.  Expect values and bit scores are not known here.  Their columns, which belong
-to the standard twelve, are -1 and 0, as VSEARCH writes them: no expect value is negative, and every
-reader takes them as numbers; ``score`` is the exact score.  A pair without an alignment, or whose
-alignment is a gap in one sequence alone, has no line.
+subject (our target) turned.  Expect values and bit scores, which are not known here, are -1 and 0,
+as VSEARCH writes them: no expect value is negative, and every reader takes them as numbers.
 
 The columns: BLAST Command Line Applications User Manual, appendix C, https://www.ncbi.nlm.nih.gov/
 books/NBK279684/.  -1 and 0: the manual of VSEARCH, ``--blast6out``.

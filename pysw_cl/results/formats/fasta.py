@@ -1,9 +1,5 @@
-"""Aligned FASTA: for each alignment two records with gaps, the query and then the target.
-
-The header has the name and where the aligned letters are: ``start`` and ``end``, 0-based and
-half-open in the whole sequence as given, the query's ``strand`` and the ``score``.  On strand - the
-letters of the query are those of its reverse complement.  A pair without an alignment has none.
-"""
+"""Aligned FASTA: for each alignment two records with gaps, the query and then the target, whose
+headers say where the aligned letters are (docs/formats.md)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
-"""JSON lines: the object of `Alignment.to_dict` on each line, in UTF-8.
-
-Names are as they were given, those of plain letters query and target; coordinates are 0-based and
-half-open, ``strand`` is + or -, ``identity`` is matches divided by columns; what was not computed
-is null.  Every pair has a line.
-"""
+"""JSON lines: the object of `Alignment.to_dict` on each line, in UTF-8, with ``strand`` as + or -;
+names are as they were given, those of plain letters query and target."""
 
 from __future__ import annotations
 

@@ -1,10 +1,6 @@
 """MAF, UCSC's multiple alignment format: a block for each alignment, the target's line first.
 
-On the minus strand the start of the query is that of its reverse complement, as the format says:
-``start`` counts from the end of the query as given.  ``start`` is 0-based, ``size`` counts letters
-without gaps.  A pair without an alignment, or whose alignment is a gap in one sequence alone, has
-no block.
-
+On the minus strand the start of the query is that of its reverse complement, as the format says.
 The format: https://genome.ucsc.edu/FAQ/FAQformat.html#format5
 """
 

@@ -1,16 +1,5 @@
-"""PAF, minimap2's tab-separated format: one line per alignment.
-
-Columns: query name, length, start, end, strand (+ or -), target name, length, start, end, matches,
-alignment columns with gaps, mapping quality (255, which means unknown, or 0 where ``second_best``
-was asked for and equals the score); then the tags AS (score; AS:i, or AS:f where scores have
-halves), NM (mismatches and gap letters), de (gap-compressed divergence: mismatches and gaps,
-divided by the columns in which a gap of any length counts as one), cg (CIGAR with '=' and 'X') and,
-where it was asked for, XS (``second_best``).  Coordinates are 0-based and half-open in the whole
-sequences as given, for every strand and range.  On strand - the reverse complement of the query is
-aligned, and the CIGAR follows the target, as in minimap2 and SAM.
-
-A pair without an alignment (no column) has no line, as in minimap2.  All columns are part of the
-format, so it needs a path; :mod:`.tsv` has formats for less.
+"""PAF, minimap2's tab-separated format: one line per alignment; its columns and tags are in
+docs/formats.md.
 
 The format and its tags: the manual page of minimap2 (Li 2018, Bioinformatics 34, 3094-3100).
 """

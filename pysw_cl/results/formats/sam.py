@@ -1,16 +1,9 @@
 """SAM, the format of samtools, for nucleotides; proteins do not fit BAM's letters.
 
-Each query has one primary line: its best alignment, the first among equals.  Its other alignments,
-with other targets or further ones with the same, are secondary (FLAG 256) and have no letters (SEQ
-``*``), as the specification advises.  A query without any, or whose alignments are a gap in one
-sequence alone, has one line with FLAG 4.  FLAG 16 says strand minus: SEQ is then the reverse
-complement, in upper case, with T for U, which samtools does not know.  Letters that are not aligned
-are soft clips.  POS is 1-based, MAPQ 255 (not known), or 0 where ``second_best`` was asked for and
-equals the score (the tag XS has it then), QUAL what a FASTQ file has, else ``*``.  The CIGAR has
-'=' and 'X'; tags are AS (the score; AS:f where scores have halves), NM (mismatches and gap letters)
-and MD, by the letters that match in the CIGAR: an ambiguity letter, which matches nothing, is a
-mismatch there, and samtools calmd thinks so of N only.  The header has all targets, the command
-line and the scoring.
+What lines and tags say is in docs/formats.md.  Secondary alignments have no letters, as the
+specification advises.  SEQ is in upper case, with T for U, which samtools does not know.  MD goes
+by the letters that match in the CIGAR: an ambiguity letter, which matches nothing, is a mismatch
+there, and samtools calmd thinks so of N only.
 
 The format: https://samtools.github.io/hts-specs/SAMv1.pdf, and SAMtags.pdf beside it.
 """

@@ -1,15 +1,4 @@
-"""TSV: a table with tabs between its columns, and their names in its first line.
-
-Columns for every output: ``query``, ``query_length``, ``target``, ``target_length``, ``strand`` (+
-or -) and ``score``.  Output "ends" adds ``query_start``, ``query_end`` and ``target_end``: the path
-ends at the query's end on strand + and at its start on strand -, so the other one of the two is
-empty.  Output "matches" has these and ``matches``, ``columns`` (gaps included) and ``identity``
-(matches divided by columns).  Output "path" adds ``query_start``, ``query_end``, ``target_start``,
-``target_end``, ``matches``, ``columns``, ``identity`` and ``cigar`` (with '=' and 'X'; ``*``, as in
-SAM, for an alignment without columns), and ``second_best`` where it was asked for.  Coordinates are
-0-based and half-open in the whole sequences as given.  Every pair has a line, also one whose score
-is 0.
-"""
+"""TSV: a table with tabs, whose first line has the names of its columns (docs/formats.md)."""
 
 from __future__ import annotations
 
