@@ -101,7 +101,7 @@ def _likely_path(
     inside = np.count_nonzero((rows >= row) & (rows <= row_end))
     identity = min(1.0, (len(i) - by_chance) / inside) ** (1 / k)
     scores = np.asarray(scoring.matrix, float)[:letters, :letters]
-    same = np.eye(letters, dtype=bool)
+    same = np.eye(len(scores), dtype=bool)
     match, mismatch = scores[same].mean(), scores[~same].mean()
     gap = scoring.gap_open + 2 * scoring.gap_extend
     changed = mismatch - (gap + mismatch) / GAP_EVERY

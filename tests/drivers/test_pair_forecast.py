@@ -20,7 +20,7 @@ from pysw_cl.planning.lane_sets import LANE_SETS
 from pysw_cl.planning.model.runs import Setting, sweep_of, swept_again
 from pysw_cl.planning.model.times import GENERIC, Machine
 from pysw_cl.planning.plan import Plan
-from pysw_cl.scoring.scoring import Scoring, cached_scoring
+from pysw_cl.scoring.scoring import Scoring, cached_scoring, make_scoring
 from pysw_cl.sequences.alphabet import COMPLEMENT
 from pysw_cl.sequences.coordinates import Frame
 
@@ -111,6 +111,9 @@ def test_strands_and_letters() -> None:
     like = path_of(protein, changed, blosum)
     assert like is not None and (like.down, like.right) == pytest.approx((3000, 3000), abs=150)
     assert path_of(protein, letters(6, 3000, PROTEIN), blosum) is None
+    four = make_scoring((5 * np.eye(4, dtype=int) - 3, "DEFG"), (3, 2))
+    other = letters(7, 3000, np.frombuffer(b"DEFG", np.uint8))
+    assert path_of(other, other, four) is not None
 
 
 def test_two_of_millions_take_no_time() -> None:
