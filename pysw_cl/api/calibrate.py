@@ -13,16 +13,19 @@ import numpy as np
 
 from .._version import __version__
 from ..drivers.measure import KINDS
+from ..drivers.options import Output
 from ..engines.plans import default_plan
+from ..engines.registry import setting_of
 from ..opencl.device import Runtime
-from ..planning.model.fit import errors, fitted
-from ..planning.model.runs import Strips, Work
+from ..planning.model.fit import errors, fitted, nonnegative
+from ..planning.model.runs import Strips, Work, sweep_of, swept_again
 from ..planning.model.times import CUT, GENERIC, Pace, Times
 from ..planning.plan import Plan
 from ..planning.profiles.profile import Numbers, Profile
+from ..scoring.scoring import cached_scoring
+from .align import align
 from .busy import others
 from .calibrate_cases import GLOBAL, MODES, Case, checks, designed, letters_of
-from .calibrate_path import path_times
 
 #: Times that global strips share with local ones: of waiting for each other, of the ends of blocks,
 #: and of what runs beside them.
@@ -32,6 +35,8 @@ LEAST_SCALED = 1e-2
 #: The shares of a calibration's seconds for sweeps and for paths of similar sequences, which take
 #: somewhat longer.
 SWEEPS, PATHS = 0.7, 0.2
+#: Of two similar pairs, seconds of the longer one's sweep, and its most letters.
+PATH_SECONDS, LONGEST_PATH = 0.15, 600_000
 #: Letters of the sequences of a first use.
 FIRST_SIDE = 2000
 #: Runs of some strips from which on they tell how fast the device is.
@@ -222,6 +227,39 @@ def _scaled(
         if len(found) >= (SOME_RUNS if alone else 1) and change > 0:
             times[subject] = {name: change * value for name, value in known.of(subject).items()}
     return times
+
+
+def path_times(
+    runtime: Runtime, times: Mapping[str, Numbers], repeats: int = 3, budget: float = inf
+) -> dict[str, dict[str, float]]:
+    """The times of "path", given those of sweeps: of two pairs the seconds of a path less those of
+    a score.  Each is run ``repeats`` times, or as long as the ``budget`` of seconds lasts."""
+    known = Times({**GENERIC.by_subject, **times})
+    setting = setting_of(runtime, None, cached_scoring((1, -3), None, None, "error"), "local")
+    side, ends, rng = 20_000, time.monotonic() + budget, np.random.default_rng(5)
+    while side < LONGEST_PATH and sweep_of(setting, side, side).seconds(known) < PATH_SECONDS:
+        side = int(side * 1.2)
+    # a grid cell that is swept again needs 16 bits, as global scores do
+    wide = setting_of(runtime, None, setting.scoring, "global")
+    cell = sweep_of(wide, side, side).seconds(known) / side**2
+    a, b = [], []
+    for length in (side * 2 // 5, side):
+        query, other = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, (2, length))]
+        target = np.where(rng.random(length) < 0.08, other, query)
+        seconds: dict[Output, list[float]] = {"score": [], "path": []}
+        while len(seconds["path"]) <= repeats:  # the first ones build kernels
+            for output, taken in seconds.items():
+                started = time.perf_counter()
+                align(query, target, output=output, device=runtime)
+                taken.append(time.perf_counter() - started)
+            if len(seconds["path"]) > 1 and time.monotonic() > ends:
+                break
+        score, path = (min(taken[1:]) for taken in seconds.values())
+        counts = swept_again(setting, length, length, (length, length))
+        a.append([1 / path, counts["path", "row"] / path])
+        b.append(max(0.0, path - score - cell * counts["path", "cell"]) / path)
+    call, row = nonnegative(np.array(a), np.array(b))
+    return {"path": {"call": float(call), "row": float(row), "cell": cell}}
 
 
 def rounded(times: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:

@@ -59,7 +59,7 @@ class Known(NamedTuple):
     ratios: deque[tuple[float, float]]
 
 
-#: By devices and keys of kinds; and the ratios alone.
+#: By devices and keys of kinds; those of whole octaves hold their ratios.
 _known: WeakKeyDictionary[Runtime, dict[tuple[Any, ...], Known]] = WeakKeyDictionary()
 
 
@@ -120,8 +120,8 @@ def _known_of(runtime: Runtime, kind: Kind) -> Known:
         if len(own) >= MOST_KEPT:
             own.clear()
         m, n = (side & -1 << max(0, side.bit_length() - DIGITS) for side in kind[:2])
-        octaves = own.setdefault(kind.key(1), Known(0.0, 0.0, deque(maxlen=LATEST)))
         foreseen = foreseen_on(runtime, kind._replace(m=m, n=n))
+        octaves = own.setdefault(kind.key(1), Known(*foreseen, deque(maxlen=LATEST)))
         known = own[kind.key(DIGITS)] = Known(*foreseen, octaves.ratios)
     return known
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
@@ -16,7 +17,6 @@ from ..planning.model.times import GENERIC, Machine
 from ..planning.parameters import SPACE, Tuning
 from ..planning.plan import Plan, check_fields
 from ..planning.plan_fields import OWN
-from ..planning.profiles.profile import Profile
 
 P = TypeVar("P", bound=Plan)
 
@@ -57,30 +57,23 @@ def default_plan(runtime: Runtime) -> Plan:
 def profiled(plan: P, runtime: Runtime) -> P:
     """A default plan with the parameters that the profile of the device has for its engine and
     lanes.  What this program or this device does not allow is left out."""
-    profile, _ = runtime.profile()
+    profile, tuning = runtime.profile()[0], plan.tuning
     own = profile.parameters.get(f"{plan.engine}/{plan.lanes}", {})
     values: dict[str, Any] = {n: int(v) for n, v in own.items() if n in ("T", "alpha", "chunk")}
     if "groups" in own:
         values["B"] = max(1, round(own["groups"] * runtime.info.compute_units))
-    changed = replace(plan, **values, tuning=_profiled_tuning(plan.tuning, profile))
+    if of_all := profile.parameters.get("tuning"):  # below those that are set for all plans
+        known = {name: value for name, value in of_all.items() if name in SPACE}
+        whole = {n: int(v) if isinstance(SPACE[n].default, int) else v for n, v in known.items()}
+        with suppress(PlanError):
+            tuning = Tuning().with_values({**whole, **tuning.changed})
+    changed = replace(plan, **values, tuning=tuning)
     try:
         check_fields(changed)
         changed.check_on(runtime.facts)
     except PlanError:
         return plan
     return changed
-
-
-def _profiled_tuning(tuning: Tuning, profile: Profile) -> Tuning:
-    """The values of a profile, below those that are set for all plans."""
-    own = {name: v for name, v in profile.parameters.get("tuning", {}).items() if name in SPACE}
-    if not own:
-        return tuning
-    whole = {name: int(v) if isinstance(SPACE[name].default, int) else v for name, v in own.items()}
-    try:
-        return Tuning().with_values({**whole, **tuning.changed})
-    except PlanError:
-        return tuning
 
 
 def _default_T(lanes: LaneSet, device: DeviceFacts) -> int:

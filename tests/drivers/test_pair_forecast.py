@@ -11,7 +11,7 @@ import pytest
 from aligning import needs_lanes
 
 import pysw_cl
-from pysw_cl.api.calibrate_path import path_times
+from pysw_cl.api.calibrate import path_times
 from pysw_cl.drivers.pair_forecast import UNSURE, LikelyPath, likely_paths, sweep_share
 from pysw_cl.engines.registry import setting_of
 from pysw_cl.opencl.device import get_runtime
