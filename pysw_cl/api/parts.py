@@ -6,9 +6,8 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain, islice, repeat
-from math import inf, prod
-from time import monotonic
+from itertools import chain, islice
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,13 +74,6 @@ def alignments_of(part: DonePart, options: ManyOptions) -> Iterator[Alignment]:
 OnBad = Callable[[int, Any, PyswError], None]
 
 
-def _weight(some: list[Any]) -> tuple[int, int]:
-    with suppress(TypeError):  # no pairs: the error comes with its number
-        if set(map(len, some)) == {2}:
-            return sum(map(len, chain.from_iterable(some))), prod(map(len, some[0]))
-    return 0, 0
-
-
 def align_parts(
     pairs: Iterable[Any],
     options: ManyOptions,
@@ -100,7 +92,7 @@ def align_parts(
     its error, whose ``pair`` is the number, when the parts before are given.
     """
     with PairAligner(options, resources) as aligner:
-        lists = in_lists(pairs, repeat(limits or PartLimits()))
+        lists = in_lists(pairs, limits or PartLimits())
         done = _aligned(aligner, lists, resources.progress, on_bad)
         for numbers, part, rows, stats, wrong in done:
             if options.min_score is not None:
@@ -119,7 +111,7 @@ def align_iterated(
     tally, stats = Tally(aligner.options.scoring), Stats()
     tables: list[NDArray[Any]] = []
     said: list[str] = []
-    for _, part, rows, more, wrong in _aligned(aligner, in_lists(pairs, repeat(limits))):
+    for _, part, rows, more, wrong in _aligned(aligner, in_lists(pairs, limits)):
         tally_of(chain.from_iterable(part), tally)
         tables.append(rows)
         stats = stats.plus(more)
@@ -187,31 +179,24 @@ def _without_bad(
     return numbers[good], [part[k] for k in good]
 
 
-def in_lists(
-    pairs: Iterable[Any],
-    limits: Iterable[PartLimits],
-    weigh: Callable[[list[Any]], tuple[int, int]] = _weight,
-    patience: float = inf,
-) -> Iterator[list[Any]]:
-    """The pairs in lists with these limits.  A list ends with the pair that reaches one of them, or
-    that comes after ``patience`` seconds; without a limit of cells it ends soon after, because
-    short pairs are read many at once.  ``weigh``: the letters and the cells of pairs that are
-    read at once."""
-    source, size = iter(pairs), 1
-    for limit in limits:
-        found: list[Any] = []
-        letters = cells = 0
-        most = inf if limit.cells is None else limit.cells
-        until = monotonic() + patience
-        while not found or (len(found) < limit.pairs and letters < limit.letters and cells < most):
-            some = list(islice(source, max(1, min(size, limit.pairs - len(found)))))
-            found += some
-            if not some or (patience < inf and monotonic() > until):
-                break
-            more, cells_more = weigh(some)
-            letters, cells = letters + more, cells + cells_more
-            if limit.cells is None:
-                size = min(2 * size, AT_ONCE) if more < SHORT else max(1, size // 4)
-        if not found:
-            return
+def in_lists(pairs: Iterable[Any], limits: PartLimits) -> Iterator[list[Any]]:
+    """The pairs in lists.  A list ends with the pair that reaches one of the limits; without one of
+    cells it ends soon after, because short pairs are read many at once."""
+    source, found, letters, cells, size = iter(pairs), list[Any](), 0, 0, 1
+    while some := list(islice(source, size)):
+        found += some
+        more = 0
+        with suppress(TypeError):  # no pairs: the error comes with its number
+            if set(map(len, some)) == {2}:
+                more = sum(map(len, chain.from_iterable(some)))
+                cells += 0 if limits.cells is None else prod(map(len, some[0]))
+        letters += more
+        if limits.cells is None:
+            size = min(2 * size, AT_ONCE) if more < SHORT else max(1, size // 4)
+        full = len(found) >= limits.pairs or letters >= limits.letters
+        if full or (limits.cells is not None and cells >= limits.cells):
+            yield found
+            found, letters, cells = [], 0, 0
+        size = max(1, min(size, limits.pairs - len(found)))
+    if found:
         yield found

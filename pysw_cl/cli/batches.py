@@ -6,12 +6,12 @@ import warnings
 from argparse import Namespace
 from collections.abc import Iterator
 from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..api.pair_aligner import PairAligner
-from ..api.parts import PartLimits, in_lists
 from ..drivers.options import ManyOptions, Resources
 from ..errors import InputError, PyswError, RecomputedWarning
 from ..results.formats.columns import TableRows
@@ -104,37 +104,42 @@ def in_batches(args: Namespace, pairs: Iterator[Pair], to: Running) -> Iterator[
 
 
 def parts(pairs: Iterator[Pair], ranges: tuple[Span, Span] = (None, None)) -> Iterator[list[Pair]]:
-    """``pairs`` in parts of growing size, whose letters in these ranges count.
+    """``pairs`` in parts, each within the limits or of one pair, whose letters in ``ranges`` count.
 
     An InputError of ``pairs`` is raised after the part with all pairs before it."""
-    wrong: list[InputError] = []
+    most_pairs, most_cells = FIRST_PAIRS, FIRST_CELLS
+    part: list[Pair] = []
     seen: set[int] = set()  # the records of the part
-
-    def sound() -> Iterator[Pair]:
-        try:
-            yield from pairs
-        except InputError as error:
-            wrong.append(error)
-
-    def limits() -> Iterator[PartLimits]:
-        most_pairs, most_cells = FIRST_PAIRS, FIRST_CELLS
-        while True:
-            seen.clear()
-            yield PartLimits(most_pairs, MOST_LETTERS, most_cells)
-            most_pairs = min(2 * most_pairs, MOST_PAIRS)
-            most_cells = min(2 * most_cells, MOST_CELLS)
-
-    def weigh(some: list[Pair]) -> tuple[int, int]:
-        query, target = some[0]
-        m, n = len(_within(query, ranges[0])), len(_within(target, ranges[1]))
-        letters = (0 if id(query) in seen else m) + (0 if id(target) in seen else n)
-        if letters:
-            seen.update((id(query), id(target)))
-        return letters, m * n
-
-    yield from in_lists(sound(), limits(), weigh, PATIENCE)
-    if wrong:
-        raise wrong[0]
+    last: Sequence | None = None
+    m = cells = letters = 0
+    until = 0.0
+    wrong: InputError | None = None
+    try:
+        for pair in pairs:
+            query, target = pair
+            if query is not last:
+                last, m = query, len(_within(query, ranges[0]))
+            n = len(_within(target, ranges[1]))
+            new = (0 if id(query) in seen else m) + (0 if id(target) in seen else n)
+            full = cells + m * n > most_cells or letters + new > MOST_LETTERS
+            if part and (full or len(part) == most_pairs or monotonic() > until):
+                yield part
+                most_pairs = min(2 * most_pairs, MOST_PAIRS)
+                most_cells = min(2 * most_cells, MOST_CELLS)
+                part, cells, letters, new = [], 0, 0, m + n
+                seen.clear()
+            if not part:
+                until = monotonic() + PATIENCE
+            if new:
+                seen.update((id(query), id(target)))
+            cells, letters = cells + m * n, letters + new
+            part.append(pair)
+    except InputError as error:
+        wrong = error
+    if part:
+        yield part
+    if wrong is not None:
+        raise wrong
 
 
 def _within(record: Sequence, span: Span) -> NDArray[np.uint8]:

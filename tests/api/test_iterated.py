@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
-from itertools import chain, repeat
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -29,12 +29,10 @@ def test_lists_are_bounded() -> None:
         (PartLimits(pairs=7, cells=None), 7),
         (PartLimits(letters=60, cells=None), 24),
     ):
-        found = list(in_lists(iter(PAIRS), repeat(limits)))
+        found = list(in_lists(iter(PAIRS), limits))
         assert list(chain.from_iterable(found)) == PAIRS and len(found) > 3
         assert max(map(len, found)) <= most
-    many = list(
-        in_lists((("ACGT", "AC") for _ in range(5000)), repeat(PartLimits(pairs=2000, cells=None)))
-    )
+    many = list(in_lists((("ACGT", "AC") for _ in range(5000)), PartLimits(pairs=2000, cells=None)))
     assert [len(some) for some in many] == [2000, 2000, 1000]
 
 
@@ -47,7 +45,7 @@ def test_long_sequences_are_read_one_by_one() -> None:
             read.append(k)
             yield (long, "A") if k > 4 else ("A", "A")
 
-    lists = in_lists(pairs(), repeat(PartLimits(letters=len(long), cells=None)))
+    lists = in_lists(pairs(), PartLimits(letters=len(long), cells=None))
     lengths = []
     for some in lists:
         lengths.append(sum(pair[0] is long for pair in some))

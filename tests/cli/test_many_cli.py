@@ -4,7 +4,6 @@ results are printed; through the batch engine and one by one alike."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain, repeat
 from pathlib import Path
 
 import numpy as np
@@ -165,8 +164,8 @@ def test_parts_hold_few_letters(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_part_does_not_wait_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     one = Sequence("x", "", np.full(10, 65, np.uint8))
-    times = chain([0.0, 0.1, 0.2, 1.3], repeat(1.4))
-    monkeypatch.setattr("pysw_cl.api.parts.monotonic", lambda: next(times))
+    times = iter([0.0, 0.1, 0.2, 1.3, 1.4, 1.5])
+    monkeypatch.setattr(batches, "monotonic", lambda: next(times))
     parts = batches.parts(iter([(one, one)] * 4))
     assert [len(part) for part in parts] == [3, 1]
 
