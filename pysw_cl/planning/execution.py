@@ -118,7 +118,8 @@ class Strips:
     def _scratch(self, crosses: bool) -> list[Buffer]:
         """What the groups work in.  ``crosses``: are there special columns?"""
         program, (T, alpha) = self.program, (self.grid.T, self.plan.alpha)
-        groups = sizes.strip_places(self.strip_groups, program.shares_strips)
+        # strips that have memory: one for each group, and those in flight if groups share strips
+        groups = self.strip_groups * (1 + sizes.STRIPS_A_GROUP * program.shares_strips)
         narrow = bool(program.widths)
         # the block with the best cell is swept again when all strips are done
         again = narrow and program.best == 1 and program.form == "ticketed"

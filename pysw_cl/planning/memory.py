@@ -237,11 +237,7 @@ class _Job:
             across = spans(n, shape[1], 1, matrix.columns)
         columns = set(_kinds(across, matrix.columns))
         seen: dict[TileShape, Memory] = {}
-        done: set[tuple[_Kind, int]] = set()
         for row in _kinds(down, inner_rows):
-            if (row, kept.total) in done:
-                continue
-            done.add((row, kept.total))
             stays = NONE
             for column in columns:
                 one = replace(

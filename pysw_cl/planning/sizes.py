@@ -33,12 +33,6 @@ STRIPS_A_GROUP = 8
 PROGRESS_WORDS = 16
 
 
-def strip_places(groups: int, shared: bool) -> int:
-    """Strips whose states, query profiles and scratch memory exist at once: one for each group; and
-    those in flight if groups share strips."""
-    return groups * (1 + STRIPS_A_GROUP) if shared else groups
-
-
 def progress_words(shared: bool) -> int:
     """32-bit words of what a strip tells others.  The first one: the columns behind it."""
     return PROGRESS_WORDS if shared else 1
