@@ -17,7 +17,7 @@ from ..errors import InputError
 from ..scoring.scoring import NO_CODE
 from .batch_groups import Pieces, in_pieces, lonely
 from .batch_launch import Batches, Bools, Ints
-from .batch_layout import Part, PartOf, extremes_of, parts
+from .batch_layout import Part, PartOf, parts
 from .batch_results import FIELDS, HOW, PATHS, Choose, Minus, PairResults
 from .prepared import Batch
 
@@ -54,7 +54,7 @@ class BatchDriver(Batches):
         in_flight = self.tuning.cpu_in_flight if self.vector else self.tuning.gpu_in_flight
         for part, lengths, long in self._parts(pairs):
             first = int(min([*part.index[:1], *long[:1]]))
-            self.one.check_lengths(first, lengths, extremes_of(part, lengths))
+            self.one.check_lengths(part, lengths, first)
             left = found.left[first : first + len(lengths)]
             if left.any():
                 self.done(int(lengths[left].prod(axis=1).sum()), int(left.sum()))

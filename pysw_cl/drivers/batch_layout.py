@@ -129,9 +129,6 @@ class Part:
         return self.once((lanes, columns), lambda: Groups(self.pairs, lanes, columns))
 
 
-#: The pair with the shortest sequence, that with the longest shorter one, and that with the most
-#: letters.
-Extremes = tuple[int, int, int]
 #: A part, the lengths of all its pairs (n x 2), and the numbers of those that are too long for it.
 PartOf = tuple[Part, Lengths, NDArray[np.int64]]
 
@@ -360,14 +357,3 @@ class Row:
     def letters(self) -> NDArray[np.uint8]:
         """All of them."""
         return self._array[: self._used]
-
-
-def extremes_of(part: Part, lengths: Lengths) -> Extremes:
-    """Of pairs with these ``lengths`` (n x 2), from which ``part`` was made."""
-
-    def made() -> Extremes:
-        m, n = lengths.T  # (a sum or least along rows of two takes ten times as long)
-        shorter = np.minimum(m, n)
-        return int(shorter.argmin()), int(shorter.argmax()), int((m + n).argmax())
-
-    return part.once("extremes", made)

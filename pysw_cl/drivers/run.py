@@ -162,7 +162,7 @@ def run_top(
     """The best alignments of a job that share no aligned pair, by decreasing score; of equal
     scores that of the plus strand first.  ``started``: when the call began, by
     `time.perf_counter`.  Raises as `run` does."""
-    cells, pending = prod(job.frame.shape), list[Stats]()
+    cells, pending = prod(job.frame.shape), list[Stats]()  # the costs of what is searched
 
     def searched(engine: Engine, strand: Job, tell: TopProgress) -> Generator[_OfStrand]:
         path = options.output == "path"
@@ -175,6 +175,7 @@ def run_top(
     def compute(engine: Engine) -> list[Alignment]:
         results, begun, before, strands = [], started, Stats(), job.strands(False)
         tell = TopProgress(progress, cells, options.k, len(strands))
+        pending.clear()
         with ExitStack() as stack:
             lists = [stack.enter_context(closing(searched(engine, s, tell))) for s in strands]
             for this, one in islice(merge(*lists, key=lambda own: -own[1].end.score), options.k):

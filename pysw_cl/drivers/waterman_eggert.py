@@ -9,10 +9,11 @@ to them only if the edge between them has changed.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise, product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from ..planning.geometry import tile_shape
 from ..planning.path_grid import grid_places
 from ..results.stats import Stats
 from ..sequences.view import Pairs
-from ..tiles.contract import Engine, HeldMatrix
+from ..tiles.contract import Engine
 from ..tiles.edges import Edge, EdgeArray
 from ..tiles.slabs import SweepResult
 from ..tiles.special_lines import SweptGrid
@@ -35,8 +36,7 @@ from .traceback import trace_back
 Place = tuple[int, int]
 
 
-@dataclass
-class FoundAlignment:
+class FoundAlignment(NamedTuple):
     """One alignment."""
 
     end: Hit
@@ -71,9 +71,16 @@ def find_top(
         matrix = held_matrix(engine, here, number)
         if matrix is not None:
             del tiles
-            numbers, whole = range(number, count + 1), HeldWhole(engine.plan, *here.shape)
+            whole = HeldWhole(engine.plan, *here.shape)
             with matrix:
-                yield from _held(matrix, whole, here, numbers, least, last_path, progress)
+                for more in range(number, count + 1):
+                    tell = progress.sweep() if more == 1 else progress.again()
+                    found = matrix.next(last_path or more < count)
+                    tell(1, 1)
+                    if found.end.score < least:
+                        return
+                    cost = Stats(found.cells, found.launches)
+                    yield FoundAlignment(found.end, held_path(found, here), cost, whole)
             return
         if tiles is None:
             tiles = _Tiles(engine, problem, least)
@@ -83,30 +90,10 @@ def find_top(
             return
         end = min(tiles.best.values())
         path = tiles.trace(end, progress) if last_path or number < count else None
-        yield FoundAlignment(end, path, tiles.stats, tiles.swept.execution)
-        tiles.stats, tiles.swept = Stats(), SweepResult()
+        swept, tiles.swept = tiles.swept, SweepResult()
+        yield FoundAlignment(end, path, Stats(swept.cells, swept.launches), swept.execution)
         if path is not None:
             touched = tiles.forbid(aligned_pairs(path))
-
-
-def _held(
-    matrix: HeldMatrix,
-    execution: HeldWhole,
-    problem: Problem,
-    numbers: range,
-    least: int,
-    last_path: bool,
-    progress: TopProgress,
-) -> Iterator[FoundAlignment]:
-    """As `find_top`, for a matrix that is held whole: the alignments of these ``numbers``."""
-    for number in numbers:
-        tell = progress.sweep() if number == 1 else progress.again()
-        found = matrix.next(last_path or number != numbers[-1])
-        tell(1, 1)
-        if found.end.score < least:
-            return
-        path = held_path(found, problem)
-        yield FoundAlignment(found.end, path, Stats(found.cells, found.launches), execution)
 
 
 def aligned_pairs(path: Path) -> Pairs:
@@ -128,12 +115,11 @@ class _Tiles:
     least: int
     #: The best cell of each tile that has one of at least ``least``.
     best: dict[Place, Hit] = field(default_factory=dict)
-    #: Cells and launches since the last alignment, and the sweeps among them.
-    stats: Stats = field(default_factory=Stats)
+    #: What was swept and traced since the last alignment.
     swept: SweepResult = field(default_factory=SweepResult)
 
     def __post_init__(self) -> None:
-        m, n = len(self.problem.query), len(self.problem.target)
+        m, n = self.problem.shape
         tuning = self.engine.plan.tuning.traceback
         self.rows = grid_places(tuning, m, self.engine.row_quantum)
         self.columns = grid_places(tuning, n, 1)
@@ -164,7 +150,7 @@ class _Tiles:
             shape=tile_shape(m, n, plan.tile_cells, longest=plan.tuning.sweep.longest_side),
             progress=tell,
         )
-        self.stats.add_cost(result)
+        self.swept.add_cost(result)
         self.swept.add_execution(result.execution, result.most)
         self.best.pop(place, None)
         for hit in result.hits:
@@ -188,7 +174,7 @@ class _Tiles:
     def trace(self, end: Hit, progress: TopProgress) -> Path:
         """The canonical path to ``end``."""
         path = trace_back(self.engine, self.problem, self.grid, end, progress.trace(end))
-        self.stats.add_cost(path)
+        self.swept.add_cost(path)
         return path
 
     def forbid(self, pairs: Pairs) -> set[Place]:
