@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ..engines.batch.bounds import path_reach
 from ..errors import InputError
 from ..scoring.scoring import NO_CODE
 from .batch_groups import Pieces, in_pieces, lonely
@@ -144,10 +143,8 @@ class BatchDriver(Batches):
         """Compute the pairs of a part that are compared in pieces; returns the others."""
         if not self.cuts or (self.scoring.by_position and how in PATHS):
             return part
-        engine = self.engine
-        reach = path_reach(self.scoring, part.m, None, engine.local, engine.ends)
-        lanes = engine.lanes.pairs(self.least_width) * engine.workers
-        chosen, every = in_pieces(part, reach, self.tuning, lanes)
+        lanes = self.engine.lanes.pairs(self.least_width) * self.engine.workers
+        chosen, every = in_pieces(part, self._reach(part.m), self.tuning, lanes)
         if not chosen.any():
             return part
         self._check_letters(part.take(chosen))  # pieces have numbers of their own
@@ -210,21 +207,20 @@ class BatchDriver(Batches):
     def _far(self, part: Part) -> Bools:
         """Of which pairs are the ends found first, and then paths near these ends?  Where targets
         are long, or where little of the pairs before was near their ends."""
-        no = np.zeros(len(part), np.bool_)
-        if self.scoring.by_position:
-            return no
-        far: Bools | None = part.once(("far", *self._comparison()), lambda: self._long(part))
+
+        def long() -> Bools | None:
+            """Which have targets far longer than their paths?  None if nothing bounds these."""
+            reach = self._reach(part.m)
+            return None if reach is None else np.asarray(part.n >= self.tuning.far * reach)
+
+        far = None
+        if not self.scoring.by_position:
+            far = part.once(("far", *self._comparison()), long)
         if far is None:
-            return no
+            return np.zeros(len(part), np.bool_)
         far, short = far.copy(), self.paths.near < self.tuning.near_share * self.paths.all
         if self._looks_near(part) and (self._finds_starts or short):
             far[:] = True
         if part.kept is not None:  # its codes are kept for all pairs of a part
             far[:] = 2 * np.count_nonzero(far) > len(part)
         return far
-
-    def _long(self, part: Part) -> Bools | None:
-        """Which pairs have targets far longer than their paths?  None if nothing bounds these."""
-        engine = self.engine
-        reach = path_reach(self.scoring, part.m, None, engine.local, engine.ends)
-        return None if reach is None else np.asarray(part.n >= self.tuning.far * reach)

@@ -210,13 +210,13 @@ class Batches:
 
     def _near(self, part: Part, found: Ints) -> Part:
         """What is near the ends of pairs, in which their paths are."""
-        reach = self._reach(found)
+        reach = self._reach(found[1], found[0])
         assert reach is not None
         return part.before(found, found[1], reach)
 
-    def _reach(self, found: Ints) -> Lengths | None:
+    def _reach(self, rows: Ints, scores: Ints | None = None) -> Lengths | None:
         """See `path_reach`."""
-        return path_reach(self.scoring, found[1], found[0], self.engine.local, self.engine.ends)
+        return path_reach(self.scoring, rows, scores, self.engine.local, self.engine.ends)
 
     @property
     def _finds_starts(self) -> bool:
@@ -243,10 +243,11 @@ class Batches:
                 values[name][part.places] = found[row]
         if traced is not None:
             self._take_paths(part, batch, ~outgrown)
-            reach = self._reach(found) if part.whole is None and self._looks_near(part) else None
+            weighed = part.whole is None and self._looks_near(part)
+            reach = self._reach(found[1], found[0]) if weighed else None
             if reach is not None:
                 self.paths.all += part.all_cells
-                self.paths.near += int(part.before(found, found[1], reach).cells.sum())
+                self.paths.near += part.before(found, found[1], reach).all_cells
                 sides = (found[1:3] - traced[:2])[:, ~outgrown]
                 self.paths.between += int(np.prod(sides, 0, np.int64).sum())
         if part.whole is None and not outgrown.any():
@@ -272,16 +273,13 @@ class Batches:
             assert self.found.paths is not None
             self.found.paths.add(part.places, batch.runs, traced[4])
         for k in np.flatnonzero(sure).tolist() if self.one.second_best else ():
-            self._take_second(int(part.index[k]), traced[:2, k], batch.found[1:3, k])
+            number, start, end = int(part.index[k]), traced[:2, k], batch.found[1:3, k]
+            second = self.engine.outside(*self.tops.pop(number), start, end)
+            self.found.values["second_best"][number] = second
+            if not self.engine.local and (start == end).any():  # its own end lies outside, too
+                self.one.align(number)
         for k in bad.tolist():
             self._again(int(part.index[k]), int(traced[5, k]), int(batch.found[0, k]))
-
-    def _take_second(self, k: int, start: Ints, end: Ints) -> None:
-        """Find the second best end of pair k, whose path is known."""
-        second = self.engine.outside(*self.tops.pop(k), start, end)
-        self.found.values["second_best"][k] = second
-        if not self.engine.local and (start == end).any():  # its own end lies outside, too
-            self.one.align(k)
 
     def _again(self, k: int, scores: int, score: int) -> None:
         """Align pair k alone: its path in the batch has score ``scores``, not ``score``."""

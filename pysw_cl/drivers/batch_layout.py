@@ -160,11 +160,14 @@ def as_halves(pairs: Sequence[Any], first: int = 0) -> list[Any]:
 
 
 def alike(halves: list[Any], first: int, alphabet: Alphabet | None = None) -> list[Any]:
-    """Sequences of any kinds as texts that are all str, in ASCII, or all bytes, each checked as
-    `align` does.  ``first``: the number of their first pair, for errors."""
+    """Sequences of any kinds as texts that are all str, or all bytes.  ``first``: the number of
+    their first pair, for errors."""
     kinds = set(map(type, halves)) if alphabet is None else None
-    if kinds == {bytes} or (kinds == {str} and all(map(str.isascii, halves))):
-        return halves
+    return halves if kinds in ({bytes}, {str}) else _letters(halves, first, alphabet)
+
+
+def _letters(halves: list[Any], first: int, alphabet: Alphabet | None = None) -> list[bytes]:
+    """Sequences of any kind as bytes, each checked as `align` does."""
     found: list[bytes] = []
     known: dict[int, bytes] = {}  # the same object comes again and again where all meet all
     for k, half in enumerate(halves):
@@ -180,9 +183,16 @@ def alike(halves: list[Any], first: int, alphabet: Alphabet | None = None) -> li
     return found
 
 
-def joined(texts: list[Any]) -> bytes:
-    """What `alike` gives, one after the other."""
-    return "".join(texts).encode() if texts and isinstance(texts[0], str) else b"".join(texts)
+def joined(some: list[Any], texts: list[Any], first: int) -> bytes:
+    """Some of the ``texts`` that `alike` gave of the pairs from number ``first`` on, one after the
+    other."""
+    try:
+        return (
+            "".join(some).encode("ascii") if some and isinstance(some[0], str) else b"".join(some)
+        )
+    except UnicodeEncodeError:
+        _letters(texts, first)  # its error names the pair
+        raise
 
 
 def _repeated(halves: list[Any]) -> bool:
@@ -196,43 +206,37 @@ def lengths_of(halves: list[Any]) -> Lengths:
     return np.fromiter(map(len, halves), np.int64, len(halves)).reshape(-1, 2)
 
 
-class _Listed:
-    """Some pairs of sequences of any kinds, from number ``first`` on."""
+def _listed(
+    pairs: Sequence[Any], first: int, most_letters: int, longest: int, alphabet: Alphabet | None
+) -> PartOf:
+    """See `parts`: the first ones of some pairs of any kinds."""
+    halves = alike(as_halves(pairs, first), first, alphabet)
+    lengths, objects = lengths_of(halves), None
+    if _repeated(halves):  # a number for each object
+        objects = np.fromiter(map(id, halves), np.int64, len(halves))
 
-    def __init__(self, pairs: Sequence[Any], first: int, alphabet: Alphabet | None) -> None:
-        self._halves = alike(as_halves(pairs, first), first, alphabet)
-        self.lengths = lengths_of(self._halves)
-        #: A number for each object, where the same ones come again and again, as where all meet
-        #: all.
-        self._objects: Lengths | None = None
-        if _repeated(self._halves):
-            self._objects = np.fromiter(map(id, self._halves), np.int64, len(self._halves))
-
-    def letters(self, short: NDArray[np.bool_]) -> Lengths:
-        """The letters that each pair adds to those that are laid out, if it is ``short``."""
-        taken = np.where(short[:, None], self.lengths, 0)
-        if self._objects is not None:
-            _, first = np.unique(self._objects[np.repeat(short, 2)], return_index=True)
+    def letters(short: NDArray[np.bool_]) -> Lengths:
+        taken = np.where(short[:, None], lengths, 0)
+        if objects is not None:
+            _, at = np.unique(objects[np.repeat(short, 2)], return_index=True)
             once = np.zeros(2 * int(short.sum()), np.bool_)
-            once[first] = True
+            once[at] = True
             taken[short] *= once.reshape(-1, 2)
         return np.asarray(taken.sum(axis=1))
 
-    def laid_out(self, short: NDArray[np.bool_]) -> tuple[NDArray[np.uint8], Lengths]:
-        """The letters of the first pairs, those that are ``short``, and where each of their
-        sequences begins; each of the same objects is there once."""
-        halves, kept = self._halves[: 2 * len(short)], np.repeat(short, 2)
+    def laid_out(short: NDArray[np.bool_]) -> tuple[NDArray[np.uint8], Lengths]:
+        some, kept = halves[: 2 * len(short)], np.repeat(short, 2)
         if not short.all():
-            halves = [half for half, keep in zip(halves, kept.tolist(), strict=True) if keep]
-        lengths = self.lengths[: len(short)][short].ravel()
-        if self._objects is None:
-            starts = lengths.cumsum() - lengths
-        else:
-            objects = self._objects[: len(kept)][kept]
-            _, first, which = np.unique(objects, return_index=True, return_inverse=True)
-            halves, sizes = [halves[k] for k in first.tolist()], lengths[first]
-            starts = (sizes.cumsum() - sizes)[which]
-        return np.frombuffer(joined(halves), np.uint8), starts
+            some = [half for half, keep in zip(some, kept.tolist(), strict=True) if keep]
+        sizes = lengths[: len(short)][short].ravel()
+        if objects is None:
+            return np.frombuffer(joined(some, halves, first), np.uint8), sizes.cumsum() - sizes
+        own = objects[: len(kept)][kept]
+        _, at, which = np.unique(own, return_index=True, return_inverse=True)
+        some, sizes = [some[k] for k in at.tolist()], sizes[at]
+        return np.frombuffer(joined(some, halves, first), np.uint8), (sizes.cumsum() - sizes)[which]
+
+    return part_of(lengths, letters, laid_out, first, most_letters, longest)
 
 
 def parts(
@@ -249,18 +253,11 @@ def parts(
     ``longest``; they are not in ``part``.  ``lengths``: of all pairs, those too (n x 2).
     ``alphabet``: that of the sequences, if they have one.
     """
-    first = 0
+    first, limits = 0, (most_letters, longest)
     while first < len(pairs):
-        plain = None
-        if alphabet is None:
-            plain = _plain(pairs, first, most_pairs, most_letters, longest)
-        if plain is not None:
-            yield plain
-            first += len(plain[0])
-            continue
-        some = _Listed(pairs[first : first + most_pairs], first, alphabet)
-        given = some.lengths, some.letters, some.laid_out
-        found = part_of(*given, first, most_letters, longest)
+        found = None if alphabet else _plain(pairs, first, most_pairs, *limits)
+        if found is None:
+            found = _listed(pairs[first : first + most_pairs], first, *limits, alphabet)
         yield found
         first += len(found[1])
 

@@ -58,7 +58,7 @@ class Batch(Sequence[tuple[bytes, bytes]]):
         row, sizes = Row(), list[Lengths]()
         for first in range(0, len(listed), PIECE):
             texts = alike(as_halves(listed[first : first + PIECE], first), first)
-            row.add(joined(texts), -(-(len(listed) - first) // PIECE))
+            row.add(joined(texts, texts, first), -(-(len(listed) - first) // PIECE))
             sizes.append(lengths_of(texts).ravel())
         bounds = np.cumsum(np.concatenate([np.zeros(1, np.int64), *sizes]))
         return cls.joined(row.letters, bounds)
