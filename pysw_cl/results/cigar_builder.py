@@ -80,7 +80,8 @@ class PathReader:
             self._read(*piece)
         runs = joined(reversed(self._runs))
         total, (gaps, query, target) = int(runs.lengths.sum()), runs.in_gaps()
-        _check((total - target, total - query), (end.row, end.column), path)
+        letters = total - target, total - query
+        check_region(letters, (end.row - path.row, end.column - path.column))
         cost = gaps * self.scoring.gap_open + (query + target) * self.scoring.gap_extend
         return FoundPath(path.row, path.column, runs, self._pairs - cost)
 
@@ -97,7 +98,8 @@ class PathReader:
                 row, column = row - rows, column - columns
                 if row >= path.row and column >= path.column:
                     yield piece, *self.frame.region(row, row + rows, column, column + columns)
-        _check((place[0] - row, place[1] - column), place, path)
+        region = place[0] - path.row, place[1] - path.column
+        check_region((place[0] - row, place[1] - column), region)
         self._place = row, column
 
     def _read(self, moves: Moves, query: View, target: View) -> None:
@@ -106,9 +108,3 @@ class PathReader:
         pairs = opposite(moves, query, target)
         self._runs.append(piece_runs(self.scoring, moves, *pairs))
         self._pairs += int(self.scoring.pair_scores(*pairs).sum(dtype=np.int64))
-
-
-def _check(letters: tuple[int, int], end: tuple[int, int], path: BackwardPath) -> None:
-    """Raise InternalError unless (query, target) ``letters`` are those between the path's current
-    place and ``end``."""
-    check_region(letters, (end[0] - path.row, end[1] - path.column))

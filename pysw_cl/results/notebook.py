@@ -26,7 +26,6 @@ COLOURS = {
     ".": "rgba(230,159,0,.5)",
     " ": "rgba(86,180,233,.45)",
 }
-LEGEND = "| match, : mismatch with a positive score, . any other mismatch, - gap"
 
 
 def html(found: AlignedPair) -> str:
@@ -34,7 +33,9 @@ def html(found: AlignedPair) -> str:
     lines = [_facts(found)]
     columns = found.columns or 0
     if columns:
-        lines.append(_marked(LEGEND))
+        alike, other, gap = _span(":", ":"), _span(".", "."), _span("-", " ")
+        legend = f"| match, {alike} mismatch with a positive score, {other} any other mismatch, "
+        lines.append(f"{legend}{gap} gap")
         if columns <= 2 * SHOWN:
             lines += _blocks(found, found)
         else:
@@ -67,13 +68,6 @@ def _name(name: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
-def _marked(text: str) -> str:
-    """A legend whose marks have their colours."""
-    for mark, shown in ((" ", "-"), (":", ":"), (".", ".")):
-        text = text.replace(f" {shown} ", f" {_span(shown, mark)} ", 1)
-    return text
-
-
 def _blocks(some: AlignedPair, whole: AlignedPair) -> Iterator[str]:
     """The lines of some columns of an alignment."""
     names = [_name(whole.query.name, NAME) or "query", _name(whole.target.name, NAME) or "target"]
@@ -89,12 +83,8 @@ def _blocks(some: AlignedPair, whole: AlignedPair) -> Iterator[str]:
 
 def _coloured(text: str, marks: str) -> str:
     """Letters with the colours of their marks."""
-    parts, at = [], 0
-    for mark, run in groupby(marks):
-        stop = at + len(list(run))
-        parts.append(_span(text[at:stop], mark))
-        at = stop
-    return "".join(parts)
+    runs = groupby(zip(text, marks, strict=True), lambda both: both[1])
+    return "".join(_span("".join(letter for letter, _ in run), mark) for mark, run in runs)
 
 
 def _span(text: str, mark: str) -> str:

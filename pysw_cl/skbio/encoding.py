@@ -40,11 +40,6 @@ class Scores(NamedTuple):
     query_codes: NDArray[np.uint8]
     target_codes: NDArray[np.uint8]
 
-    @property
-    def matrix(self) -> NDArray[np.float64]:
-        """scikit-bio's scores of the symbols."""
-        return self.scoring.matrix[np.ix_(self.query_codes, self.target_codes)] / self.unit
-
 
 class Coded(NamedTuple):
     """Sequences in the ranks of their symbols, among those that occur, and their scores."""
@@ -97,8 +92,10 @@ def coded(
         raise NotOurs(made)
     if 2 * made.unit * atol >= 1:
         raise NotOurs("atol")
-    m, n = sorted(longest or map(len, indices))[-2:]
-    if _largest(made.scoring, m, n) >= _EXACT[submat.dtype]:
+    # a bound on every number in scikit-bio's matrices
+    (m, n), of = sorted(longest or map(len, indices))[-2:], made.scoring
+    most = m * max(abs(of.highest), abs(of.lowest)) + 3 * of.gap_open + (m + n + 2) * of.gap_extend
+    if most >= _EXACT[submat.dtype]:
         raise NotOurs("totals")
     table = np.empty(len(submat), np.uint8)
     table[symbols] = np.arange(len(symbols), dtype=np.uint8)
@@ -126,12 +123,6 @@ def _scores(values: bytes, kind: str, gap_open: float, gap_extend: float) -> Sco
     costs = int(gap_open * unit), int(gap_extend * unit)
     scoring = make_scoring((matrix, letters.tobytes().decode()), costs)
     return Scores(scoring, unit, scoring.query_encoding[letters], scoring.target_encoding[letters])
-
-
-def _largest(scoring: Scoring, m: int, n: int) -> int:
-    """A bound on every number in scikit-bio's matrices, in the scoring's integers."""
-    steps = min(m, n) * max(abs(scoring.highest), abs(scoring.lowest))
-    return steps + 3 * scoring.gap_open + (m + n + 2) * scoring.gap_extend
 
 
 def as_ours(error: Exception) -> Exception:

@@ -125,13 +125,13 @@ def _distances(
         DELEGATED[str(reason)] += 1
         theirs = _multi._score_dists(indices, submat, gap_open, gap_extend, free, works, atol)
         return np.asarray(theirs, np.float64)
-    scoring, unit = given.scores.scoring, given.scores.unit
+    scoring, unit, *codes = given.scores
     first, second = np.triu_indices(len(indices), 1)
     score, lengths, gaps, inner, itself = _aligned(given, first, second, free, device)
     # what the letters of the pair score in the mean, over the columns, and what its gaps cost
     size = len(scoring.letters)
     counts = np.array([np.bincount(one, minlength=size) for one in given.ranks], np.float64)
-    subs = (counts @ given.scores.matrix @ counts.T)[first, second] / lengths
+    subs = (counts @ (scoring.matrix[np.ix_(*codes)] / unit) @ counts.T)[first, second] / lengths
     random = subs - (scoring.gap_open / unit * gaps + scoring.gap_extend / unit * inner)
     above = score / unit - random
     most = (itself[first] + itself[second]) / unit / 2 - random

@@ -13,7 +13,7 @@ from test_convert import random_results
 from test_tables import named
 
 import pysw_cl
-from pysw_cl.results.notebook import COLOURS, LEGEND
+from pysw_cl.results.notebook import COLOURS
 
 
 class Reader(HTMLParser):
@@ -44,7 +44,7 @@ def test_letters_and_marks_are_those_of_the_text() -> None:
         shown = Reader(r._repr_html_()).text
         if r.columns:
             # pairwise text has the same lines below its header
-            assert shown.split(LEGEND)[1].strip() == str(r).partition("\n\n")[2].strip()
+            assert shown.split(", - gap")[1].strip() == str(r).partition("\n\n")[2].strip()
         assert f"score {r.score}" in shown
 
 
