@@ -79,8 +79,8 @@ def tuned(args: argparse.Namespace) -> list[Row]:
             raise Failure("budget", f"{subject.name}: {own.why}")
         timer = TileTimer(subject.setup, subject.start, "dna", own.m, own.n)
         space = subject.space_for(own.m, own.n)
-        every = search(space, timer, budgets[1], Exhaustive())
-        best = every.values or subject.start
+        found, every = search(space, timer, budgets[1], Exhaustive())
+        best = found or subject.start
         rows += [
             _compared(subject, timer, own.values, {"defaults": subject.start}, 0.99, True),
             _compared(subject, timer, own.values, {"best of all": best}, 0.97, False),

@@ -133,13 +133,12 @@ class Subject:
         return self._runtimes[registers], plan
 
     def sizes(self) -> Iterator[tuple[int, int]]:
-        """Rows and columns of tiles, each larger than the one before: twice, or four times as long
-        as it has too few columns."""
+        """Rows and columns of tiles, each twice as large as the one before."""
         m, n = (SCAN_ROWS, LEAST_SIDE) if self.by_rows else (self._least[0], LEAST_SIDE)
         while True:
             yield m, n
             if self.by_rows or n <= m:
-                n *= 4 if 4 * n <= self._least[1] else 2
+                n *= 2
             else:
                 m *= 2
 

@@ -4,15 +4,17 @@ found is good for other scores, too."""
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import exp, log
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean
 from typing import Any
 
 from ..planning.tuning.records import Failure, Records, Run
-from ..planning.tuning.search import MOST, Found, search
+from ..planning.tuning.runner import Runner
+from ..planning.tuning.search import MOST, search
 from ..planning.tuning.space import Values
 from ..planning.tuning.strategies import Given, Strategy
 from .measure import TileTimer
@@ -102,19 +104,19 @@ class SubjectTuning:
         turns = int(RACE_SHARE * SEARCH_SHARE * self.budget / seconds)
         self._most = min(MOST, max(LEAST_TURNS, turns))
         records = self._records("search", *self._size)
-        found = self._search(CASES[:1], records, self.strategy, SEARCH_SHARE)
-        values, why = self._chosen(found, records)
+        found, runner = self._search(CASES[:1], records, self.strategy, SEARCH_SHARE)
+        values, why = self._chosen(found, runner)
         return Outcome(
             self.subject.name,
             start,
             values,
             why,
             *self._size,
-            start_seconds=found.start_seconds,
-            seconds=found.start_seconds if values == start else _seconds_of(records, values),
-            measured=found.measured,
-            ran=found.runs,
-            failed=found.failed,
+            start_seconds=runner.seconds(start),
+            seconds=runner.seconds(values),
+            measured=runner.measured,
+            ran=runner.runs,
+            failed=dict(Counter(runner.failures.values())),
             spent=self._spent,
             runs=tuple(self._kept(records)),
         )
@@ -170,7 +172,7 @@ class SubjectTuning:
         records: Records,
         strategy: Strategy | None,
         share: float = 1.0,
-    ) -> Found:
+    ) -> tuple[Values | None, Runner]:
         """A search for a share of the seconds; where there are several ``cases``, by the geometric
         mean of their times."""
         timers = [self._timer(*case, *self._size) for case in cases]
@@ -185,37 +187,38 @@ class SubjectTuning:
 
         budget = max(0.0, min(share * self.budget, self.budget - self._spent))
         space = self.subject.space_for(*self._size)
-        found = search(space, measure, budget, strategy, records, most=self._most)
-        self._note(found.spent)
-        return found
+        found, runner = search(space, measure, budget, strategy, records, most=self._most)
+        self._note(runner.spent)
+        return found, runner
 
     def _note(self, took: float) -> None:
         self._spent += took
         self.told(self._spent)
 
-    def _chosen(self, found: Found, records: Records) -> tuple[Values, str]:
+    def _chosen(self, found: Values | None, runner: Runner) -> tuple[Values, str]:
         """The values that the subject gets, and why."""
         start = self.subject.start
-        if found.values is None:
+        if found is None:
             return start, "all values fail"
-        if found.values == start:
+        if found == start:
             return start, "nothing is faster for sure"
-        longest = max(run.took for run in records)
+        longest = max(run.took for run in runner.records)
         if self.budget - self._spent < len(CASES) * longest:  # their kernels have to be built
-            return found.values, "faster for sure"
-        strategy = Given(tuple(self._candidates(found.values, records)))
-        best = self._search(CASES, self._records("together", *self._size), strategy).values
+            return found, "faster for sure"
+        strategy = Given(tuple(self._candidates(found, runner)))
+        best, _ = self._search(CASES, self._records("together", *self._size), strategy)
         if best is None or best == start:
             return start, "nothing is faster for sure for DNA, proteins and global ones together"
         return best, "faster for sure"
 
-    def _candidates(self, best: Values, records: Records) -> list[Values]:
+    def _candidates(self, best: Values, runner: Runner) -> list[Values]:
         """What is tried with all scores: the best values; the best of those that have the start's
         value of a dimension; and the best of each other build."""
         space, start = self.subject.space(), self.subject.start
-        medians = {space.key(run.values): _seconds_of(records, run.values) for run in records}
-        ran = {space.key(run.values): run.values for run in records}
-        order = sorted((s, key) for key, s in medians.items() if s is not None)
+        ran = {space.key(run.values): run.values for run in runner.records}
+        order = sorted(
+            (seconds, key) for key in ran if (seconds := runner.seconds(ran[key])) is not None
+        )
         ranking = [best, *(ran[key] for _, key in order)]
         firsts = [next((v for v in ranking if v[name] == start[name]), best) for name in start]
         builds = {space.build(values): values for values in reversed(ranking)}
@@ -237,10 +240,3 @@ class SubjectTuning:
                 "seconds": [float(f"{one:.6g}") for one in seconds[values][-KEPT_RUNS:]],
                 "use": "search",
             }
-
-
-def _seconds_of(records: Records, values: Values) -> float | None:
-    """The median of the recorded runs of values; None if there are none, or one failed."""
-    runs = records.of(values)
-    seconds = [run.seconds for run in runs if run.seconds is not None]
-    return median(seconds) if seconds and len(seconds) == len(runs) else None

@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import exp, inf, nan
 from pathlib import Path
 from statistics import mean
+from typing import NamedTuple
 
 import pytest
 
 from pysw_cl.errors import InternalError
 from pysw_cl.planning.tuning.records import KINDS, Failure, Records
-from pysw_cl.planning.tuning.search import Found, search
+from pysw_cl.planning.tuning.search import search
 from pysw_cl.planning.tuning.space import Dimension, Space, Values
 from pysw_cl.planning.tuning.strategies import Exhaustive, Known, Strategy
 
 #: Compute units of the device that is made up, and strips of its matrix at T = 64 and alpha = 8.
 UNITS, STRIPS = 30, 3000
+
+
+class Found(NamedTuple):
+    """What a search found."""
+
+    values: Values | None
+    seconds: float | None
+    start_seconds: float | None
+    measured: int
+    runs: int
+    failed: dict[str, int]
+    spent: float
 
 
 @dataclass(frozen=True)
@@ -124,7 +138,13 @@ class Device:
         strategy: Strategy | None = None,
         records: Records | None = None,
     ) -> Found:
-        return search(self.space, self.measure, budget, strategy, records, clock=lambda: self.now)
+        best, ran = search(
+            self.space, self.measure, budget, strategy, records, clock=lambda: self.now
+        )
+        seconds = ran.seconds(best) if best is not None else None
+        failed = dict(Counter(ran.failures.values()))
+        before = ran.seconds(self.space.start)
+        return Found(best, seconds, before, ran.measured, ran.runs, failed, ran.spent)
 
 
 def share(found: Found) -> float:

@@ -26,7 +26,7 @@ RECENT = 15
 
 
 class Runner:
-    """Runs values and knows what was spent.
+    """Runs values, and knows what was spent and found.
 
     ``limit``: seconds that may be spent, those of the records included.
     """

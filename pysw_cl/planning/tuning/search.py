@@ -9,9 +9,7 @@ only for what is faster with confidence.
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from statistics import median
 
 from ..parameters import Number
@@ -30,24 +28,6 @@ MOST, LAST = 400, 8
 ROUNDS_SHARE, LAST_SHARE = 0.7, 0.9
 
 
-@dataclass(frozen=True)
-class Found:
-    """What a search found."""
-
-    #: The best values; None if all that were tried failed.
-    values: Values | None
-    #: The median of their runs; None without values.
-    seconds: float | None
-    #: The median of the start's runs; None if it failed or was not run.
-    start_seconds: float | None
-    #: How many values were run, how many runs that took, and how many failed, by kind of failure.
-    measured: int
-    runs: int
-    failed: Mapping[str, int]
-    #: Seconds of all runs, those that were recorded before included.
-    spent: float
-
-
 def search(
     space: Space,
     measure: Measure,
@@ -56,8 +36,9 @@ def search(
     records: Records | None = None,
     clock: Clock = time.monotonic,
     most: int = MOST,
-) -> Found:
-    """The fastest values of a space that ``budget`` seconds find.
+) -> tuple[Values | None, Runner]:
+    """The fastest values of a space that ``budget`` seconds find, None if all that were tried fail;
+    and what was run.
 
     ``measure`` runs values once and says how many seconds that took, or raises
     :class:`.records.Failure`; values that failed are never tried again and never chosen.  It has to
@@ -71,16 +52,7 @@ def search(
     exceeded only by what a run takes longer than its like.
     """
     runner = Runner(space, measure, records or Records(), clock)
-    values = _Search(runner, most).find(strategy or Coordinate(), budget)
-    return Found(
-        values=values,
-        seconds=None if values is None else runner.seconds(values),
-        start_seconds=runner.seconds(space.start),
-        measured=runner.measured,
-        runs=runner.runs,
-        failed=dict(Counter(runner.failures.values())),
-        spent=runner.spent,
-    )
+    return _Search(runner, most).find(strategy or Coordinate(), budget), runner
 
 
 class _Search:
