@@ -20,6 +20,8 @@ from ..drivers.progress import Progress, RunProgress, Stage
 from ..engines.plans import make_plan
 from ..engines.registry import row_of
 from ..errors import PyswError
+from ..opencl.device import get_runtime
+from ..opencl.kernel_times import Stopwatch
 from ..planning.pair_batch import FEW_LETTERS
 from ..results.pair_paths import PairPaths, as_table
 from ..results.stats import Stats
@@ -103,11 +105,17 @@ class PairAligner:
         found, stats = one.found, one.found.stats
         with told(progress) as run:
             tell = _teller(run, pairs, one.sweeps)
-            if self._batches and (listed := self._listed(pairs)) is not None:
-                self._in_batches(listed, one, tell, choose, meanwhile)
-            else:
+            listed = self._listed(pairs) if self._batches else None
+            if listed is None:
                 one.all(tell)
                 stats.kernel_seconds = one.stats.kernel_seconds
+            else:
+                engine = self._made()
+                watch = Stopwatch(engine.runtime.times)
+                driver = BatchDriver(engine, engine.scoring, one, tell, self._tuning)
+                driver.meanwhile = meanwhile or (lambda: None)
+                _run_strands(driver, listed, options, choose)
+                stats.kernel_seconds = watch.seconds
         # in batches those of pairs that were aligned alone are among the others
         stats.add_cost(one.stats)
         stats.recomputed += one.stats.recomputed
@@ -139,17 +147,9 @@ class PairAligner:
         letters = str(halves[0].sequence)
         return [(letters, target) for target in halves[1::2]]
 
-    def _in_batches(
-        self,
-        pairs: Sequence[Any],
-        one: OneByOne,
-        tell: Tell,
-        choose: Choose | None,
-        meanwhile: Callable[[], object] | None,
-    ) -> None:
+    def _made(self) -> BatchEngine:
+        """The engine, which is made at first."""
         from ..engines.batch.engine import BatchEngine
-        from ..opencl.device import get_runtime
-        from ..opencl.kernel_times import Stopwatch
 
         options, resources = self.options, self.resources
         runtime = get_runtime(resources.device)  # refused in a process that was forked since
@@ -161,26 +161,17 @@ class PairAligner:
             ends = FreeEnd.of(options.free.flags)
             local, scoring = options.mode == "local", options.scoring.clamped()
             self._engine = BatchEngine(runtime, chosen.lanes, scoring, local, ends)
-        engine = self._engine
-        watch = Stopwatch(engine.runtime.times)
-        driver = BatchDriver(engine, engine.scoring, one, tell, self._tuning)
-        driver.meanwhile = meanwhile or (lambda: None)
-        _run_strands(driver, pairs, one, options, choose)
-        one.found.stats.kernel_seconds = watch.seconds
+        return self._engine
 
 
 def _run_strands(
-    driver: BatchDriver,
-    pairs: Sequence[Any],
-    one: OneByOne,
-    options: ManyOptions,
-    choose: Choose | None,
+    driver: BatchDriver, pairs: Sequence[Any], options: ManyOptions, choose: Choose | None
 ) -> None:
     """Run the batches of the strands that are asked for.
 
     Of "both", all scores are computed first, and then the paths on the better strands; of long
     targets all ends, and then what is near them."""
-    output, found = options.output, one.found
+    output, found = options.output, driver.one.found
     minus, ends = np.ones(len(pairs), np.bool_), None
     if options.strand == "plus":
         driver.run(pairs, output, found, choose=choose)
