@@ -154,6 +154,7 @@ def _with_threads(device: Any, info: DeviceInfo, threads: int) -> tuple[Any, Dev
 
 
 def choose(text: str) -> tuple[Any, DeviceInfo]:
+    """The device that a text means.  Raises DeviceError if there is none."""
     found = list(scan())
     if not any(info.usable for _, info in found):
         reasons = "; ".join(f"{info.platform}: {info.reason}" for _, info in found)
