@@ -233,7 +233,8 @@ class _Ways:
         equal ones that with the fewest sections.  ``most`` and None if none costs less."""
         if not len(which):
             return most, None
-        cuts = Cut(self.alpha[which], self.B[which], self.chunk[which], counts, self.overlap, 0)
+        ways = self.alpha[which], self.B[which], self.chunk[which], counts
+        cuts = Cut(*ways, self.overlap, 0)
         if self.most_proven > 1:
             proven = counts <= self.most_proven
             cuts = cuts._replace(overlap=np.where(proven, self.span, self.overlap), proven=proven)
@@ -241,13 +242,10 @@ class _Ways:
         least = float(costs.min())
         if least >= most:
             return most, None
-        found = []
-        for k in np.flatnonzero(costs == least).tolist():
-            at, count = which[k], int(counts[k])
-            way = int(self.alpha[at]), int(self.B[at]), int(self.chunk[at]), count
-            alone = count <= self.most_proven
-            found.append(Cut(*way, self.span if alone else self.overlap, alone))
-        return least, min(found, key=lambda cut: (cut.sections, *cut))
+        tied = [tuple(int(one[k]) for one in ways) for k in np.flatnonzero(costs == least)]
+        alpha, B, chunk, count = min(tied, key=lambda way: (way[-1], *way))
+        alone = count <= self.most_proven
+        return least, Cut(alpha, B, chunk, count, self.span if alone else self.overlap, alone)
 
 
 @lru_cache(64)

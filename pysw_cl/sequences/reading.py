@@ -13,7 +13,7 @@ from typing import BinaryIO
 import numpy as np
 
 from ..errors import FileError, FormatError, SequenceError, file_name, printable
-from .alphabet import PIECE, first_outside, show_byte
+from .alphabet import PIECE, Letters, first_outside, show_byte
 from .lent import Own
 from .opening import opened
 from .sequence import GOOD, Sequence, check_letters
@@ -129,10 +129,8 @@ def _fasta_records(
                 break
         if not record.letters and not record.refused:
             record.refuse(_no_letters(place))
-        if not record.refused:
-            array = np.frombuffer(record.letters, np.uint8)
-            array.setflags(write=False)
-            yield Sequence(name, description, array)
+        if not record.refused:  # no variable has the letters, so that they may be let go
+            yield Sequence(name, description, record.done())
 
 
 def _piece(file: BinaryIO) -> bytes:
@@ -202,6 +200,12 @@ class _Letters:
                 self.refuse(error)
         else:
             self.letters += clean
+
+    def done(self) -> Letters:
+        """All letters, read-only."""
+        letters = np.frombuffer(self.letters, np.uint8)
+        letters.setflags(write=False)
+        return letters
 
     def refuse(self, error: SequenceError) -> None:
         """Say what is wrong with the record."""

@@ -19,7 +19,7 @@ from pysw_cl.results import cigar
 from pysw_cl.results.alignment import Alignment
 from pysw_cl.scoring.frames import make_frames
 from pysw_cl.scoring.scoring import make_scoring
-from pysw_cl.sequences import alphabet, fasta, opening, reading, sequence
+from pysw_cl.sequences import alphabet, opening, reading, sequence
 from pysw_cl.sequences.reading import read_fasta, read_sequences
 from pysw_cl.sequences.sequence import Sequence, as_letters
 from pysw_cl.sequences.view import View
@@ -45,7 +45,7 @@ print(len(record), peak() - before)
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     tune(monkeypatch, {"traceback.read_moves": request.param})
-    for module in (alphabet, fasta, opening, reading, sequence, cigar):
+    for module in (alphabet, opening, reading, sequence, cigar):
         monkeypatch.setattr(module, "PIECE", request.param)
 
 
