@@ -122,7 +122,7 @@ def tuned(
     began, runtime = time.monotonic(), get_runtime(device)
     chosen = _subjects(runtime, subjects)
     profile = _blank(runtime)
-    path = _measurements(profile, resume)
+    path = measurements(profile, resume)
     key = f"{runtime.identity}/{kernels_digest()}/{__version__}"
     calibration = min(CALIBRATION, CALIBRATION_SHARE * seconds)
     builds = calibration >= LEAST_FOR_BUILDS and not any(
@@ -188,21 +188,6 @@ def _subjects(runtime: Runtime, names: Iterable[str] | None) -> list[Subject]:
     return sorted(weighed, key=lambda one: -one.weight)
 
 
-def _measurements(profile: Profile, resume: bool) -> Path | None:
-    """The file of measurements, which can be written; None: they are kept in memory only."""
-    path = measurements(profile)
-    if path is None:
-        return None
-    try:
-        if not resume:
-            path.unlink(missing_ok=True)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.open("ab").close()
-    except OSError:
-        return None
-    return path
-
-
 def _with_outcomes(base: Profile, subjects: list[Subject], outcomes: list[Outcome]) -> Profile:
     """A profile with what was found, and with the runs."""
     parameters = {name: dict(own) for name, own in base.parameters.items()}
@@ -210,10 +195,8 @@ def _with_outcomes(base: Profile, subjects: list[Subject], outcomes: list[Outcom
         if outcome.changed:
             for name, own in subject.parameters(outcome.values).items():
                 parameters[name] = {**parameters.get(name, {}), **own}
-    again = {outcome.subject for outcome in outcomes if outcome.runs}
-    kept = [
-        run for run in base.runs if run.get("use") != "search" or run.get("subject") not in again
-    ]
+    again = {("search", outcome.subject) for outcome in outcomes if outcome.runs}
+    kept = [run for run in base.runs if (run.get("use"), run.get("subject")) not in again]
     return replace(
         base,
         parameters=parameters,

@@ -127,11 +127,21 @@ def save(profile: Profile) -> Path:
     return path
 
 
-def measurements(profile: Profile) -> Path | None:
-    """Where a tuning that goes on later keeps its measurements: beside the file of a profile; None
-    where the user's folder is switched off."""
+def measurements(profile: Profile, resume: bool) -> Path | None:
+    """The file of measurements of a tuning that goes on later, beside that of a profile; not those
+    of an earlier one unless it is to ``resume``.  None where it cannot be written."""
     folder = user_folder()
-    return None if folder is None else folder / f"{_file_name(profile)}l"
+    if folder is None:
+        return None
+    path = folder / f"{_file_name(profile)}l"
+    try:
+        if not resume:
+            path.unlink(missing_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        path.open("ab").close()
+    except OSError:
+        return None
+    return path
 
 
 def reset(identity: Identity) -> list[Path]:
