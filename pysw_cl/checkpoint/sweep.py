@@ -28,14 +28,8 @@ from .container import SealedFile
 from .edges import EdgeSink, SavedSlab, SlabWriter, Writer, stored_column, writing
 from .traceback import Clock
 
-#: Where the best cell is looked for in a slab that is not the last, for each ``Want.where``.
-ABOVE_LAST_ROW = {
-    "all": "all",
-    "last_row": "none",
-    "last_column": "last_column",
-    "border": "last_column",
-    "corner": "none",
-}
+#: Where the best cell is looked for in a slab that is not the last, by ``Want.where`` (else none).
+ABOVE_LAST_ROW = {"all": "all", "last_column": "last_column", "border": "last_column"}
 
 
 class SavedSweep:
@@ -160,7 +154,7 @@ class SavedSweep:
         if best is not None:
             want = replace(want, threshold=best.score)
         if stop < self.m:
-            want = replace(want, where=ABOVE_LAST_ROW[want.where])
+            want = replace(want, where=ABOVE_LAST_ROW.get(want.where, "none"))
         if (bound := limits.bound) is not None:
             best = best or Hit(bound.score, bound.row, bound.column)
             place = best.score, best.row - start, best.column

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..planning.geometry import tile_shape
 from ..tiles.contract import Engine
-from ..tiles.sweep import Progress
+from ..tiles.sweep_state import Progress
 from ..tiles.tile import NO_HITS, Area, Cells, Want
 from .problem import Problem
 

@@ -15,7 +15,8 @@ from ..sequences.view import Pairs, View
 from ..tiles.contract import Engine
 from ..tiles.edges import Border, Edges
 from ..tiles.slabs import Slabs, SweepResult
-from ..tiles.sweep import Progress, sweep
+from ..tiles.sweep import sweep
+from ..tiles.sweep_state import Progress
 from ..tiles.tile import Area, Bound, Hit, Limits, TileJob, Want
 
 Mode = Literal["local", "global"]

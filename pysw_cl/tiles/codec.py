@@ -29,6 +29,8 @@ MARK, VERSION = b"PSWTILE\0", 1
 _HEAD = struct.Struct("<8sIIQ")  # mark, version, CRC-32 of the rest, bytes of the facts
 #: Fields of a job that are numbers, truth values, tuples of numbers or None.
 _PLAIN = "floor corner best threshold count bottom right store_moves after rows columns".split()
+#: Those of a result, and how many cells it has by lane set.
+_FOUND = ("top", "cells", "launches", "pruned")
 
 
 def result_facts(result: TileResult) -> tuple[Facts, dict[str, Edge]]:
@@ -40,34 +42,21 @@ def result_facts(result: TileResult) -> tuple[Facts, dict[str, Edge]]:
     edges |= {f"row {row}": cells for row, cells in result.rows.items()}
     edges |= {f"column {column}": cells for column, cells in result.columns.items()}
     there = {name: edge.read(0, len(edge)) for name, edge in edges.items() if edge is not None}
-    facts = {
-        "edges": {name: len(edge) for name, edge in there.items()},
-        "hits": result.hits.cells.tolist(),
-        "top": result.top,
-        "cells": result.cells,
-        "launches": result.launches,
-        "pruned": result.pruned,
-    }
-    return facts, there
+    lengths = {name: len(edge) for name, edge in there.items()}
+    plain = {name: getattr(result, name) for name in _FOUND}
+    return {"edges": lengths, "hits": result.hits.cells.tolist(), **plain}, there
 
 
 def result_of(facts: Mapping[str, Any], edges: Mapping[str, Edge]) -> TileResult:
     """The result from what :func:`result_facts` gave."""
 
-    def inner(kind: str) -> dict[int, Edge | DeviceEdge]:
+    def inner(kind: str) -> dict[int, Edge]:
         return {int(k[len(kind) :]): edges[k] for k in facts["edges"] if k.startswith(kind)}
 
-    return TileResult(
-        edges.get("bottom"),
-        edges.get("right"),
-        Hits(np.array(facts["hits"], np.int64).reshape(-1, 3)),
-        facts["top"],
-        dict(facts["cells"]),
-        facts["launches"],
-        pruned=facts["pruned"],
-        rows=inner("row "),
-        columns=inner("column "),
-    )
+    hits = Hits(np.array(facts["hits"], np.int64).reshape(-1, 3))
+    more: dict[str, Any] = {name: facts[name] for name in _FOUND}
+    more |= {"rows": inner("row "), "columns": inner("column ")}
+    return TileResult(edges.get("bottom"), edges.get("right"), hits, **more)
 
 
 def pack(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:

@@ -2,7 +2,7 @@
 
 An engine is one class with one method, :meth:`Engine.tile`.  Anything else is a capability object.
 A driver asks for it, and has another way where it is None.  The capabilities are: tiles that follow
-each other on the device (:class:`Pipeline`), many tiles in one launch (:class:`TileBatch`),
+each other on the device (:class:`TilePipeline`), many tiles in one launch (:class:`TileBatch`),
 compressed edges on the device (:class:`EdgeCompression`), matrices that are held whole
 (:class:`HeldMatrices`), paths in many boxes in one launch (:class:`BoxPaths`).
 """
@@ -46,8 +46,13 @@ class Engine:
 
     # The capabilities; None: the engine lacks it, or had better not use it with its plan.
 
-    @property
-    def pipeline(self) -> Pipeline | None:
+    def pipeline(self, job: TileJob, rows_below: int) -> TilePipeline | None:
+        """Begins with a tile that has a top edge, ``rows_below`` rows above the last one."""
+        return None
+
+    def piped_rows(self, rows: int, columns: int) -> tuple[int, int] | None:
+        """The least rows of a tile of a pipeline in a matrix of this size, and the number that they
+        should be a multiple of."""
         return None
 
     @property
@@ -104,24 +109,10 @@ class EngineLike(Engine):
         return self.like.strip_rows(rows, columns)
 
 
-class Pipeline(Protocol):
-    """A capability: tiles below each other, each begun while those above it are still computed."""
-
-    def rows(self, rows: int, columns: int) -> tuple[int, int] | None:
-        """The least rows of a tile in a matrix of this size, and the number that they should be a
-        multiple of; None if it is better to compute tiles one by one."""
-
-    def start(self, job: TileJob, rows_below: int) -> TilePipeline | None:
-        """Begin with a tile that has a top edge, ``rows_below`` rows above the last one; None if
-        it is better to compute this tile and those below it one by one."""
-
-
 class TilePipeline(Protocol):
-    """Tiles below each other on a device.  All have the target, scoring and columns of the first.
-    The height of all but the last is a whole number of strips."""
-
-    def __len__(self) -> int:
-        """How many tiles were put in and not yet taken out."""
+    """A capability: tiles below each other on a device, each begun while those above it are still
+    computed.  All have the target, scoring and columns of the first.  The height of all but the
+    last is a whole number of strips."""
 
     def accepts(self) -> bool:
         """Should the next tile be put in now?  Does not wait."""
@@ -162,13 +153,12 @@ class EdgeCompression(Protocol):
 
 
 class HeldFound(NamedTuple):
-    """The best end of a matrix that is held, and the path to it."""
+    """The best end of a matrix that is held, the path to it, and what they cost (`Costs`)."""
 
     #: The first best end in row-major order; a local one without a score is (0, 0).
     end: Hit
     #: The path up to a border of the matrix or to the start of a local one; None: not wanted.
     path: Traced | None
-    #: Cells computed for it, by lane set.
     cells: dict[str, int]
     launches: int
 
@@ -208,11 +198,9 @@ class HeldMatrices(Protocol):
 
 
 class BoxEnd(NamedTuple):
-    """A cell where a path in a box ends."""
+    """A cell where a path in a box ends: the number of the box; row and column, from 1, in it."""
 
-    #: The number of the box.
     box: int
-    #: Its row and column, from 1, in the box.
     row: int
     column: int
 

@@ -22,9 +22,8 @@ class SweepResult(Costs):
     tops: dict[Area, int] = field(default_factory=dict)
     #: The best cell of each tile that has one, where `Want.each_tile` asks for them.
     bests: dict[Area, Hit] = field(default_factory=dict)
-    #: The areas that were skipped.
+    #: The areas that were skipped, and how many cells were skipped inside each other tile.
     pruned: list[Area] = field(default_factory=list)
-    #: How many cells were skipped inside each other tile.
     thinned: dict[Area, int] = field(default_factory=dict)
     #: How the largest tile was computed, and its cells.
     execution: Execution | None = None

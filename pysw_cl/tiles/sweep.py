@@ -19,8 +19,6 @@ from .sweep_pipeline import SlabPipeline
 from .sweep_state import Progress, Rectangle, SweepState
 from .tile import Limits, Want
 
-__all__ = ["Progress", "sweep"]
-
 
 def sweep(
     engine: Engine,

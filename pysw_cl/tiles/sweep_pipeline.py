@@ -23,14 +23,13 @@ class SlabPipeline:
     def __init__(self, engine: Engine, state: SweepState) -> None:
         self.engine, self.state = engine, state
         self._m, self._n = state.rectangle.m, state.rectangle.n
-        #: None where tiles cannot follow each other, or had better not.
-        self._pipeline, rows = engine.pipeline, None
         special = state.corridor is not None or state.rectangle.forbidden is not None
         special |= state.best.want.count > 1 or state.best.want.each_tile
-        if self._pipeline is not None and not special:
-            rows = self._pipeline.rows(self._m, self._n)
+        rows = None if special else engine.piped_rows(self._m, self._n)
         if rows is None or not may_be_wide(rows[0], self._n, state.slabs.shape(self._m)):
-            self._pipeline = rows = None
+            rows = None
+        #: Can tiles follow each other, and should they?
+        self._able = rows is not None
         state.slabs.pipelined(rows)
 
     @cached_property
@@ -44,17 +43,17 @@ class SlabPipeline:
         Gives the row where they end, and the next slab if it was begun (it has to be computed
         otherwise).  None: the pipeline cannot begin with this slab, and nothing was computed.
         """
-        state, pipeline = self.state, self._pipeline
-        if pipeline is None or slab.end == self._m or not self._is_one_tile(slab):
+        state = self.state
+        if not self._able or slab.end == self._m or not self._is_one_tile(slab):
             return None
         left, top = state.edges.left.read(slab.start, slab.end), state.above.read(0, self._n)
         area = self._area(slab)
         if state.best.excluded(area, state.corner, top, left):
             return None
         job = state.job(slab, area, state.corner, top, left, self._target)
-        begun = pipeline.start(job, self._m - slab.end)
+        begun = self.engine.pipeline(job, self._m - slab.end)
         if begun is None:
-            self._pipeline = None
+            self._able = False
             state.slabs.pipelined(None)
             return None
         try:

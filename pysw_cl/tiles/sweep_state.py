@@ -133,8 +133,7 @@ class SweepState:
         floor, gap_open = self.rectangle.floor, self.rectangle.scoring.gap_open
         level = partial(Edge.level, 0 if floor is None else floor, gap_open=gap_open)
         edge = Edge.unreachable if floor is None else level
-        n, m = area.column_end - area.column, area.row_end - area.row
-        rows, columns = self.special_lines(slab, area)
+        (m, n), (rows, columns) = area.shape, self.special_lines(slab, area)
         bottom, right = edge(n), edge(m)
         inner = dict.fromkeys(rows, bottom), dict.fromkeys(columns, right)
         result = TileResult(bottom, right, rows=inner[0], columns=inner[1])

@@ -50,12 +50,8 @@ class Area(NamedTuple):
 
     def around(self, other: Area) -> Area:
         """The smallest area that holds both."""
-        return Area(
-            min(self.row, other.row),
-            max(self.row_end, other.row_end),
-            min(self.column, other.column),
-            max(self.column_end, other.column_end),
-        )
+        rows = min(self.row, other.row), max(self.row_end, other.row_end)
+        return Area(*rows, min(self.column, other.column), max(self.column_end, other.column_end))
 
     def pairs(self, pairs: Pairs | None) -> Pairs | None:
         """The ``pairs`` of letters inside, counted from the corner."""

@@ -20,12 +20,12 @@ from pipelining import Seen, both, by_size, chains, every_plan, least_rows, lett
 from saving import MODES, key, turned
 
 import pysw_cl
-from pysw_cl.engines.wavefront.engine import WavefrontEngine, WavefrontPipeline
+from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.engines.wavefront.pipeline import RunningPipeline
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.parameters import tuned
 from pysw_cl.sequences.view import View
-from pysw_cl.tiles.contract import Engine, Pipeline, TilePipeline
+from pysw_cl.tiles.contract import Engine, TilePipeline
 from pysw_cl.tiles.edges import Edge, EdgeArray, Edges, Source
 from pysw_cl.tiles.slabs import Slab, Slabs, SweepResult
 from pysw_cl.tiles.sweep import sweep
@@ -199,8 +199,7 @@ def one_by_one(engine: WavefrontEngine, jobs: list[TileJob]) -> Iterator[TileRes
 
 def begin(engine: WavefrontEngine, jobs: list[TileJob]) -> TilePipeline | None:
     """A pipeline with the first of the tiles in it."""
-    assert engine.pipeline is not None
-    return engine.pipeline.start(jobs[0], sum(len(job.query) for job in jobs[1:]))
+    return engine.pipeline(jobs[0], sum(len(job.query) for job in jobs[1:]))
 
 
 def in_pipeline(engine: WavefrontEngine, jobs: list[TileJob]) -> list[TileResult]:
@@ -448,22 +447,12 @@ class WholeTiles:
         return getattr(self.chain, name)
 
 
-class PatientPipeline(WavefrontPipeline):
-    """Its chains begin no tile early."""
-
-    def start(self, job: TileJob, rows_below: int) -> TilePipeline | None:
-        """See :class:`pysw_cl.tiles.contract.Pipeline`."""
-        chain = super().start(job, rows_below)
-        return WholeTiles(chain) if isinstance(chain, RunningPipeline) else None
-
-
 class Patient(WavefrontEngine):
-    """An engine whose tiles do not overlap in time."""
+    """An engine whose tiles do not overlap in time: no tile is begun early."""
 
-    @property
-    def pipeline(self) -> Pipeline:
-        """Tiles that follow each other."""
-        return PatientPipeline(self)
+    def pipeline(self, job: TileJob, rows_below: int) -> TilePipeline | None:
+        chain = super().pipeline(job, rows_below)
+        return WholeTiles(chain) if isinstance(chain, RunningPipeline) else None
 
 
 def test_tiles_that_are_done_before_the_next_is_begun(seen: Seen) -> None:

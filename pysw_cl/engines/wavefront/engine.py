@@ -29,7 +29,6 @@ from ...tiles.contract import (
     EdgeCompression,
     Engine,
     HeldMatrices,
-    Pipeline,
     TileBatch,
     TilePipeline,
 )
@@ -140,10 +139,16 @@ class WavefrontEngine(Engine):
     # Capabilities are made on request: if the engine held them, the reference cycle would keep its
     # memory after the last use.
 
-    @property
-    def pipeline(self) -> Pipeline | None:
-        """Tiles below each other; None unless the device computes speculatively."""
-        return WavefrontPipeline(self) if self._speculative else None
+    def pipeline(self, job: TileJob, rows_below: int) -> TilePipeline | None:
+        """Tiles below each other."""
+        return RunningPipeline.of(self.runtime, self.plan, job, rows_below, self.note_memory)
+
+    def piped_rows(self, rows: int, columns: int) -> tuple[int, int] | None:
+        """The rows that the device computes at once are divided among the pipeline's tiles; None
+        unless the device computes speculatively."""
+        if not self._speculative:
+            return None
+        return pipeline_rows(self.plan, rows, columns, self.runtime.facts)
 
     def tile_batch(
         self, query: View, target: View, scoring: Scoring, floor: int | None, rows: int
@@ -246,22 +251,6 @@ class WavefrontEngine(Engine):
 
 def _costs(scoring: Scoring) -> tuple[int, ...]:
     return scoring.highest, scoring.lowest, scoring.gap_open, scoring.gap_extend
-
-
-@dataclass(frozen=True)
-class WavefrontPipeline:
-    """See :class:`pysw_cl.tiles.contract.Pipeline`."""
-
-    engine: WavefrontEngine
-
-    def rows(self, rows: int, columns: int) -> tuple[int, int] | None:
-        """The rows that the device computes at once are divided among the pipeline's tiles."""
-        return pipeline_rows(self.engine.plan, rows, columns, self.engine.runtime.facts)
-
-    def start(self, job: TileJob, rows_below: int) -> TilePipeline | None:
-        """See :class:`pysw_cl.tiles.contract.Pipeline`."""
-        engine = self.engine
-        return RunningPipeline.of(engine.runtime, engine.plan, job, rows_below, engine.note_memory)
 
 
 @dataclass(frozen=True)
