@@ -110,7 +110,8 @@ class Whole:
     def entry_candidates(
         self, tiles: TileSet, k: int, size: tuple[int, int], kept: dict[tuple[str, int], Edge]
     ) -> None:
-        """The best cell of each piece of a kept line, and what it promises."""
+        """The best cell of each piece of a kept line, and what it promises where nothing is alike
+        (`pysw_cl.drivers.path_prediction.promise` with a rate of 0)."""
         (m, n), steps = size, tiles.steps
         for a in range(-(-m // steps[0])):
             for b in range(-(-n // steps[1])):
@@ -121,8 +122,9 @@ class Whole:
                 ):
                     h = edge.h[first : first + step].astype(np.int64)
                     ahead = along - 1 - np.arange(len(h))
-                    gap = np.maximum(np.abs(across - ahead) - tiles.parts[k].offset, 0)
-                    promise = h + tiles.match * np.minimum(across, ahead) - tiles.extend * gap
+                    lean, wide = np.abs(across - ahead), (across + ahead) // 4
+                    near = lean * lean // np.maximum(2 * wide, 1)
+                    promise = h - tiles.extend * np.where(lean < wide, near, lean - wide // 2)
                     most, place, there = tiles.entry_candidates[k, left, a, b].tolist()
                     assert most == promise.max() == promise[place] and there == h[place]
 
