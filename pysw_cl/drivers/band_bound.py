@@ -134,6 +134,8 @@ class Band:
         self.ended = bound.m
         self._stops, self._tuning = stops, tuning or default_tuning().band
         self._bound, self._scoring = bound, scoring
+        #: The score that the sweep looks for; None: any.
+        self.wanted = least
         self._least = None if bound.free else least
         self._first, self._last = 0, high
 

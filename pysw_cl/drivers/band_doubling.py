@@ -153,23 +153,19 @@ def find_end_banded(
     proof, the caller prunes the whole matrix by ``Banded.least``.  ``progress`` is told of each
     band and its tiles.
     """
-    found, plan = Banded(), engine.plan
-    tiles = BandTiles(*problem.shape, plan, engine.row_quantum)
+    found, tiles = Banded(), BandTiles(*problem.shape, engine.plan, engine.row_quantum)
     choice = _BandChoice(problem, tiles, assumed, save, prunes)
     while (one := choice.next()) is not None:
-        low, high = one.diagonals
-        tuning, scoring = plan.tuning.band, problem.scoring
-        band = Band(low, high, choice.bound, scoring, one.least, one.stops, tuning)
         grid, edges = None, problem.edges
         if save:
-            grid = BandGrid(edges, band, one.places[:-1], problem.scoring)
+            grid = BandGrid(edges, one.band, one.places[:-1], problem.scoring)
             edges = grid.saving()
-        limits, tell = Limits(corridor=band), progress.band(one.work, one.sure)
+        limits, tell = Limits(corridor=one.band), progress.band(one.work, one.sure)
         swept = problem.sweep(engine, edges, problem.want, limits, shape=one.shape, progress=tell)
         # the sweep may end before the last row
         end = problem.best_end([*swept.hits, Hit(UNREACHABLE, *problem.shape)])
         found.sweeps.append(swept)
-        if choice.proves(one, band, end.score):
+        if choice.proves(one, end.score):
             found.end, found.grid = end, grid
             break
     found.least = choice.best
@@ -179,8 +175,7 @@ def find_end_banded(
 class _Try(NamedTuple):
     """A band to be swept."""
 
-    #: Its first and its last diagonal.
-    diagonals: tuple[int, int]
+    band: Band
     #: Rows and columns of a tile.
     shape: tuple[int, int]
     #: The cuts between tile rows, from 0 to m.
@@ -191,12 +186,8 @@ class _Try(NamedTuple):
     saved: int
     #: Its work as a share of the whole matrix's.
     work: float
-    #: The score that the sweep looks for; None: any.
-    least: int | None
     #: Will the band surely prove its score?
     sure: bool
-    #: Does the sweep end early once it will probably not reach ``least``?
-    stops: bool
 
 
 class _BandChoice:
@@ -225,7 +216,7 @@ class _BandChoice:
         self._score: int | None = None
         self._most = tuning.most_beside_pruning if prunes else tuning.most_covered
         self._row_bytes = trace.grid_share * path_bytes(trace, m, n) if save else math.inf
-        self._tuning = tuning
+        self._tuning, self._scoring = tuning, problem.scoring
 
     def next(self) -> _Try | None:
         """The next band; None if the whole matrix takes less work."""
@@ -242,12 +233,12 @@ class _BandChoice:
                 tried &= len(found.places) > self._tuning.least_stops
                 if not tried or self.bound.free:
                     return None
-                return found._replace(least=self.bound.beyond(self._k + 1) + 1, stops=True)
+                return self._try(self._k, stops=True)
             self._k = self._proving
         return None
 
-    def _try(self, k: int) -> _Try:
-        """The band with k diagonals outside each end."""
+    def _try(self, k: int, stops: bool = False) -> _Try:
+        """The band with k diagonals outside each end; ``stops``: see `Band`."""
         low, high = self.bound.diagonals(k)
         shape = self._tiles.shape(high - low + 1)
         places = cuts(self._tiles.m, shape[0], self._tiles.quantum)
@@ -256,11 +247,14 @@ class _BandChoice:
         least = self._score if sure else None
         if self._assumed is not None:
             least = self._assumed
-        return _Try((low, high), shape, places, cells, saved, work, least, sure, False)
+        elif stops:
+            least = self.bound.beyond(k + 1) + 1
+        band = Band(low, high, self.bound, self._scoring, least, stops, self._tuning)
+        return _Try(band, shape, places, cells, saved, work, sure)
 
-    def proves(self, one: _Try, band: Band, score: int) -> bool:
+    def proves(self, one: _Try, score: int) -> bool:
         """Does the band prove the score found in it?  If not, the next k is set."""
-        k = self._k
+        k, band = self._k, one.band
         swept = sum(
             (row_end - row) * (band.spans[row][1] - band.spans[row][0])
             for row, row_end in pairwise(one.places)
@@ -271,7 +265,7 @@ class _BandChoice:
             self._k = max(k + k // 4 + 1, self.bound.width(band.foreseen))
             return False
         self.best = score if self.best is None else max(score, self.best)
-        if score > self.bound.beyond(k + 1) and (one.least is None or score >= one.least):
+        if score > self.bound.beyond(k + 1) and (band.wanted is None or score >= band.wanted):
             return True
         self._proving = self.bound.width(score)
         wider = max(2 * k, self._first)

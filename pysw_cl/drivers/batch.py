@@ -50,6 +50,7 @@ class BatchDriver(Batches):
         self.found, self.choose = found, choose
         self.minus = None if ends is None else minus
         self.scores = np.full(len(pairs), -1, np.int32) if ends is None else ends[0]
+        self.unscored = ends is None
         in_flight = self.tuning.cpu_in_flight if self.vector else self.tuning.gpu_in_flight
         for part, lengths, long in self._parts(pairs):
             first = int(min([*part.index[:1], *long[:1]]))

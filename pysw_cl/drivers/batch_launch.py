@@ -85,6 +85,7 @@ class Batches:
         self.choose: Choose | None = None
         #: The scores of all pairs that are known before their paths are looked for, else -1.
         self.scores: NDArray[np.integer[Any]] = np.empty(0, np.int32)
+        self.unscored = True
         #: Pairs that scores were found of, and those of them that were chosen.
         self.scored = self.chosen = 0
         #: Of pairs whose second best end is wanted: what their batch found, their place, the pair.
@@ -94,6 +95,9 @@ class Batches:
         """Start the batches of a part, each pair in the narrowest lanes that may hold it.
         ``wanted``: see `Under`; "": the same as ``how``."""
         engine = self.engine
+        if engine.local and how != "counts" and self.unscored and len(part):
+            self._start(part, self.least_width, how, wanted or how)
+            return
         scores = self.scores[part.index]  # of those that are unknown it is seen later
         width = np.full(len(part), max(16 if how == "counts" else 8, self.least_width))
         for w in engine.lanes.widths[:-1]:
@@ -184,7 +188,7 @@ class Batches:
 
     def _wanted(self, part: Part, found: Ints) -> tuple[Part, Ints]:
         """The pairs of a part that are chosen by what was ``found`` of them, and that."""
-        self.scores[part.index] = found[0]
+        self.scores[part.index], self.unscored = found[0], False
         if self.choose is None or not len(part):
             return part, found
         chosen = self.choose(part.index, found[0])
