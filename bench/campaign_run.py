@@ -23,7 +23,7 @@ from whole_reference import ReferenceAlignment, align_reference
 from pysw_cl.api.many import align_many_with
 from pysw_cl.drivers.batch_results import UNKNOWN, fields_of
 from pysw_cl.drivers.options import ManyOptions, Resources, made_of
-from pysw_cl.engines.reference import ReferenceMoves, fill
+from pysw_cl.engines.reference import fill
 from pysw_cl.errors import InputError, PyswError
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.lane_sets import LANE_SETS
@@ -466,7 +466,7 @@ def _reference_ends(case: Case) -> list[Row]:
     for p, q in kept.tolist():
         found = {"score": pair.score(int(h[p, q])), "query_end": row + p, "target_end": column + q}
         if len(rows) < PATHS:
-            traced = ReferenceMoves(matrices).trace(p, q, 0)
+            traced = matrices.trace(p, q, 0)
             found |= pair.path(traced.moves[::-1], traced.row, traced.column)
             found |= {"strand": "plus", "query_start": row + traced.row}
             found["target_start"] = column + traced.column
@@ -491,7 +491,7 @@ def _reference_list(case: Case, query: str, target: str) -> list[Row]:
         if score < least:
             break
         row, column = np.argwhere(matrices.h == score)[0].tolist()
-        trace = ReferenceMoves(matrices).trace(row, column, 0)
+        trace = matrices.trace(row, column, 0)
         moves = trace.moves[::-1]
         found = pair.path(moves, trace.row, trace.column)
         found["score"] = pair.score(score)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pysw_cl.engines.reference import AT_H, QUERY, TARGET, Matrices, Matrix, ReferenceMoves, fill
+from pysw_cl.engines.reference import AT_H, QUERY, TARGET, Matrices, Matrix, fill
 from pysw_cl.errors import InputError
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.sequences.view import Codes
@@ -74,7 +74,7 @@ def align_reference(
     left = border(len(query), local or lead_target, scoring)
     matrices = fill(query, target, scoring, 0 if local else None, 0, top, left)
     row, column = query_end, target_end = _end(matrices.h, local, trail_query, trail_target)
-    trace = ReferenceMoves(matrices).trace(row, column, AT_H)
+    trace = matrices.trace(row, column, AT_H)
     moves = trace.moves.tolist()
     row, column = trace.row, trace.column
     if not local and row == 0 and not lead_query:

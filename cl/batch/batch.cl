@@ -6,10 +6,11 @@
 // depend only on exact values of that cell, so the counts that H, E and F of a cell inherit are known as soon as
 // these are.  STORE_MOVES stores the choices as moves instead, for batch_traceback.cl.
 //
-// BOXES: the pairs are parts of local matrices, and H above and to the left of each is the most that it can be there:
-// `tiles/tile.py` (Box).  Any gap may lead in, so E and F are as high.
+// (The sweep of a row stays in the kernel: as a function of its own it takes a fifth longer on a CPU, because its vectors
+// leave the registers.)
 // Needs: base.clh, batch/base.clh, a lanes file and a score file of batch/, recurrence.clh, batch/scratch.clh,
-// batch/endpoint.clh, batch/starts.clh.  Reads R, LOCAL, WANT, STORE_MOVES, STARTS, TOPS, WIDTH.
+// batch/encode.clh, batch/endpoint.clh, batch/starts.clh, batch/borders.clh, batch/group.clh.
+// Reads R, LOCAL, WANT, STORE_MOVES, STARTS, TOPS, BOXES.
 //
 // Arguments:
 //   pairs: per pair its first query letter, query length, first target letter, target length.
@@ -23,20 +24,13 @@
 //   near: the highest score if each pair ends where its best path ends, and paths are all that is wanted; else 0.
 //   tops, tops_at: TOPS: per group of pairs the highest score of an end in each row and in each column, a line of lanes each,
 //     and the first line of its rows and of its columns; only rows and columns of a lane's own pair count.
-//   levels, rise: per box the most that H is above it, and to its left; in the column left of its first one, and in the
-//     row above its first one, from where it rises at most by `rise` a column and a row.
+//   levels, rise: BOXES: see batch/borders.clh.
 
 #define CELLS_A_WORD ((int)sizeof(el) * 2)  // of moves
 #define WORDS (R / CELLS_A_WORD)
 
 #if BOXES
 #define BOX_ARGS __global const int4 *restrict levels, int rise,
-// H k letters from the corner, and what a gap has there that leads into the box.
-INLINE lv box_border(lv most, lv first, int rise, int k) { return lv_min(most, lv_add(first, lv_splat(k * rise))); }
-INLINE lv box_gap(lv h, lv low, gap_t gap)
-{
-  return lv_sub(h, lv_select(lm_less(low, h), gap.extend, gap.first));
-}
 #else
 #define BOX_ARGS int keep, __global uchar *kept, __global const long *restrict kept_at, int near,
 #endif
@@ -59,12 +53,6 @@ INLINE int2 window_rows(long highest, long extend, int2 m, int2 n, int from, int
 }
 #endif
 
-// H on the border, k letters from the corner.
-INLINE int border(int open, int floor, int k, int gap_open, int gap_extend)
-{
-  return LOCAL ? floor : open || k == 0 ? 0 : -(gap_open + k * gap_extend);
-}
-
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 batch(__global const uchar *restrict text, __global const uchar *restrict codes,
       __global const int4 *restrict pairs, int count, int groups, __global int *counter,
@@ -81,108 +69,31 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
   SCORE_BEGIN(subs)
 
   for (int g = group_next(counter, -1); g < groups; g = group_next(counter, g)) {
-    int m = 0, n = 0, least_m = INT_MAX, least_n = INT_MAX;
-    EACH_LANE(l) {
-      const int4 pair = pairs[min(g * LANES + l, count - 1)];
-      scratch.m[l] = pair.y;
-      scratch.n[l] = pair.w;
-      m = max(m, pair.y);
-      n = max(n, pair.w);
-      least_m = min(least_m, pair.y);
-      least_n = min(least_n, pair.w);
-    }
-    const int panels = (n + R - 1) / R;
+    const int first = g * LANES;
+    const lengths_t of = lengths_of(&scratch, pairs, first, count);
+    const int m = of.m, panels = (of.n + R - 1) / R;
 #if BOXES
-    const int encoded = 0;
+    const bool encoded = false;
 #else
-    const int encoded = keep == 2;
+    const bool encoded = keep == 2;
     if (keep) {
       scratch.query = kept + kept_at[g];
       scratch.target = scratch.query + (size_t)m * LANES;
     }
 #endif
-#if GROUP == 1
-    int starts[2][LANES], lengths[2][LANES];
-    ulong wrong[LANES];
-    EACH_LANE(l) {
-      const int4 pair = pairs[min(g * LANES + l, count - 1)];
-      starts[0][l] = pair.x;
-      lengths[0][l] = pair.y;
-      starts[1][l] = pair.z;
-      lengths[1][l] = pair.w;
-      wrong[l] = 0;
-    }
-    if (!encoded) {
-      encode_side(scratch.query, text, starts[0], lengths[0], m, codes, QUERY_PAD, wrong);
-      encode_side(scratch.target, text, starts[1], lengths[1], panels * R, codes + 256, TARGET_PAD, wrong);
-    }
-    EACH_LANE(l) results[(size_t)5 * count + min(g * LANES + l, count - 1)] = (wrong[l] & NO_CODES) != 0;
-#else
-    EACH_LANE(l) {
-      const int p = min(g * LANES + l, count - 1);
-      const int4 pair = pairs[p];
-      int wrong = 0;
-      if (!encoded) {
-        wrong = encode_letters(scratch.query, l, text + pair.x, pair.y, m, codes, QUERY_PAD);
-        wrong |= encode_letters(scratch.target, l, text + pair.z, pair.w, panels * R, codes + 256, TARGET_PAD);
-      }
-      results[(size_t)5 * count + p] = wrong;
-    }
-#endif
-
+    encode_group(&scratch, text, codes, pairs, first, count, m, panels * R, encoded, results);
 #if BOXES
-    EACH_LANE(l) {
-      const int4 level = levels[min(g * LANES + l, count - 1)] + (int4)(floor);
-      scratch.levels[l] = level.x;
-      scratch.levels[LANES + l] = level.y;
-      scratch.levels[2 * LANES + l] = level.z;
-      scratch.levels[3 * LANES + l] = level.w;
-    }
-    const lv most_above = lv_load(scratch.levels), most_left = lv_load(scratch.levels + LANES);
-    const lv first_above = lv_load(scratch.levels + 2 * LANES), first_left = lv_load(scratch.levels + 3 * LANES);
-#endif
-#if TOPS
-    __global el *row_tops = tops + tops_at[g].x * LANES, *column_tops = tops + tops_at[g].y * LANES;
-    for (int i = 0; i < m; i++) lv_store(row_tops + (size_t)i * LANES, lv_splat(LOWEST));
-    const lx own_m = lx_load(scratch.m), own_n = lx_load(scratch.n);
-#endif
-    for (int i = 1; i <= m; i++) {  // the left border
-#if BOXES
-      const lv h = box_border(most_left, first_left, rise, i), e = box_gap(h, low, gap);
+    const borders_t borders = borders_of(&scratch, levels, rise, first, count, floor, gap);
 #else
-      const lv h = lv_splat(border(ends & LEAD_TARGET, floor, i, gap_open, gap_extend)), e = lv_sub(h, gap.first);
+    const borders_t borders = {ends, floor, gap_open, gap_extend, gap};
 #endif
-      const size_t at = (size_t)(i - 1) * LANES;
-      lv_store(scratch.h + at, h);
-      lv_store(scratch.e + at, e);
-#if WANT == 2
-      const int length = LOCAL || (ends & LEAD_TARGET) ? 0 : i;
-      lv_store(scratch.matches_h + at, lv_splat(0));
-      lv_store(scratch.matches_e + at, lv_splat(0));
-      lv_store(scratch.length_h + at, lv_splat(length));
-      lv_store(scratch.length_e + at, lv_splat(length + 1));
-#endif
-    }
-
-    endpoint_t end;
-    end.row = end.column = lx_splat(0);
-#if WANT == 2
-    end.matches = end.length = lv_splat(0);
-#endif
-#if LOCAL
-    end.best = low;
-#else
     const lx ms = lx_load(scratch.m), ns = lx_load(scratch.n);
-    end.best = lv_splat(LOWEST);
-    // The path may end at a cell of the border.
-    const lx top = lx_splat(ends & LEAD_QUERY ? 0 : -1), left = lx_splat(ends & LEAD_TARGET ? 0 : -1);
-    if (ends & TRAIL_TARGET)
-      endpoint_offer(&end, lx_eq(ns, ns), lv_of(top & -(ns * lx_splat(gap_extend) + lx_splat(gap_open))),
-                     lv_splat(0), lv_of(top & ns), lx_splat(0), ns);
-    if (ends & TRAIL_QUERY)
-      endpoint_offer(&end, lx_eq(ms, ms), lv_of(left & -(ms * lx_splat(gap_extend) + lx_splat(gap_open))),
-                     lv_splat(0), lv_of(left & ms), ms, lx_splat(0));
+#if TOPS
+    __global el *tops_of_rows = tops + tops_at[g].x * LANES, *tops_of_columns = tops + tops_at[g].y * LANES;
+    for (int i = 0; i < m; i++) lv_store(tops_of_rows + (size_t)i * LANES, lv_splat(LOWEST));
 #endif
+    begin_rows(&scratch, &borders, m, ends);
+    endpoint_t end = endpoint_begin(low, ms, ns, gap_open, gap_extend, ends);
 
     for (int panel = 0; panel < panels; panel++) {
       const int column = panel * R + 1;
@@ -196,13 +107,8 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
       lv matches_diagonal = lv_splat(0), length_diagonal = lv_splat(LOCAL || (ends & LEAD_QUERY) ? 0 : panel * R);
 #endif
       EACH_COLUMN(r) {
-#if BOXES
-        up[r] = box_border(most_above, first_above, rise, column + r);
-        f[r] = box_gap(up[r], low, gap);
-#else
-        up[r] = lv_splat(border(ends & LEAD_QUERY, floor, column + r, gap_open, gap_extend));
-        f[r] = lv_sub(up[r], gap.first);
-#endif
+        up[r] = border_above(&borders, column + r);
+        f[r] = border_gap(&borders, up[r]);
         t[r] = codes_load(scratch.target + (size_t)(panel * R + r) * LANES);
 #if WANT == 2
         const int length = LOCAL || (ends & LEAD_QUERY) ? 0 : column + r;
@@ -212,11 +118,7 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
 #endif
       }
       subs_panel(&subs, scratch.profile, scratch.target + (size_t)panel * R * LANES);
-#if BOXES
-      lv before = panel ? box_border(most_above, first_above, rise, panel * R) : lv_min(most_above, most_left);
-#else
-      lv before = lv_splat(border(ends & LEAD_QUERY, floor, panel * R, gap_open, gap_extend));
-#endif
+      lv before = border_corner(&borders, panel * R);
 #if LOCAL && WANT
       end.threshold = lv_max(lv_sub(end.best, lv_splat(1)), low);
 #endif
@@ -226,7 +128,8 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
       letters_t letters_next = letters_load(scratch.query);
 #endif
 #if WINDOWS  // rows outside it keep the floor, which is not above their H
-      const int2 window = near ? window_rows(near, gap_extend, (int2)(least_m, m), (int2)(least_n, n), column, column + R - 1)
+      const int2 window = near ? window_rows(near, gap_extend, (int2)(of.least_m, m), (int2)(of.least_n, of.n), column,
+                                             column + R - 1)
                                : (int2)(1, m);
       if (window.x > 1 && window.x <= window.y) before = lv_load(scratch.h + (size_t)(window.x - 2) * LANES);
 #else
@@ -324,15 +227,15 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
         for (int w = 0; w < WORDS; w++) lv_store(moves + place + w * LANES, word[w]);
 #endif
 #if TOPS
-        lv row_top = lv_load(row_tops + at);
-        const bool all_end = LOCAL && i <= least_m && column + R - 1 <= least_n;
+        lv row_top = lv_load(tops_of_rows + at);
+        const bool all_end = LOCAL && i <= of.least_m && column + R - 1 <= of.least_n;
         EACH_COLUMN(r) {
           lv h = row.h[r];
-          if (!all_end) h = lv_select(may_end(own_m, own_n, i, column + r, ends), h, lv_splat(LOWEST));
+          if (!all_end) h = lv_select(may_end(ms, ns, i, column + r, ends), h, lv_splat(LOWEST));
           row_top = lv_max(row_top, h);
           tops_here[r] = lv_max(tops_here[r], h);
         }
-        lv_store(row_tops + at, row_top);
+        lv_store(tops_of_rows + at, row_top);
 #endif
 #if LOCAL
         lv top = row.h[0];
@@ -344,41 +247,24 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
         end.best = lv_max(end.best, top);
 #endif
 #else
-        const bool bottom = i >= least_m, right = column + R > least_n;
+        const bool bottom = i >= of.least_m, right = column + R > of.least_n;
         if ((bottom && right) || (bottom && (ends & TRAIL_QUERY)) || (right && (ends & TRAIL_TARGET)))
           endpoint_row(&end, &row, ms, ns, i, column, ends);
 #endif
       }
 #if TOPS
-      EACH_COLUMN(r) lv_store(column_tops + (size_t)(panel * R + r) * LANES, tops_here[r]);
+      EACH_COLUMN(r) lv_store(tops_of_columns + (size_t)(panel * R + r) * LANES, tops_here[r]);
 #endif
     }
 
-    // Each lane's value is read back from the scratch.
-    lv_store(scratch.h, end.best);
-    lx_store(scratch.m, end.row);
-    lx_store(scratch.n, end.column);
-#if WANT == 2
-    lv_store(scratch.e, end.matches);
-    lv_store(scratch.matches_h, end.length);
-#endif
-    EACH_LANE(l) {
-      const size_t p = min(g * LANES + l, count - 1), all = count;
-      results[p] = scratch.h[l] - (LOCAL ? floor : 0);
-      results[all + p] = scratch.m[l];
-      results[2 * all + p] = scratch.n[l];
-#if WANT == 2
-      results[3 * all + p] = scratch.e[l];
-      results[4 * all + p] = scratch.matches_h[l];
-#endif
-    }
+    store_results(&scratch, &end, first, count, floor, results);
 #if STARTS
     lx rows, columns;
     find_starts(&scratch, &subs, gap, low, end.best, m, panels, &rows, &columns);
     lx_store(scratch.m, rows);
     lx_store(scratch.n, columns);
     EACH_LANE(l) {
-      const size_t p = min(g * LANES + l, count - 1), all = count;
+      const size_t p = min(first + l, count - 1), all = count;
       results[3 * all + p] = scratch.m[l];
       results[4 * all + p] = scratch.n[l];
     }

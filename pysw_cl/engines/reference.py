@@ -49,7 +49,8 @@ _FORBIDDEN = -(1 << 40)
 
 @dataclass(frozen=True)
 class Matrices:
-    """H, E and F of one comparison: int64, (m + 1) x (n + 1), borders in row 0 and column 0.
+    """H, E and F of one comparison: int64, (m + 1) x (n + 1), borders in row 0 and column 0.  They
+    are the moves of a tile, too.
 
     Column 0 of E holds E^ = max(E, H - gap_open) and row 0 of F holds F^ = max(F, H - gap_open), as
     edges do.  Row 0 of E and column 0 of F are never read.
@@ -64,6 +65,47 @@ class Matrices:
     def opened(self, gap: Matrix, row: int | slice, column: int | slice) -> Matrix:
         """max(gap, H - gap_open) at these cells: the E^ or F^ of an edge."""
         return np.maximum(gap[row, column], self.h[row, column] - self.gap_open)
+
+    def release(self) -> None:
+        """Nothing to free."""
+
+    def trace(self, row: int, column: int, state: int) -> Traced:
+        """Trace a path back from a cell by the canonical rule (scikit-bio's): see
+        :class:`pysw_cl.tiles.contract.StoredMoves`.
+
+        In state H a local path ends if H is at the floor.  Otherwise it goes on to F if F equals H,
+        else to E if E equals H, else along the diagonal.  After a gap move the state at the next
+        cell is that gap.  The gap goes on if its score there is at least H - gap_open; otherwise
+        the state becomes H.  With ``gap_open`` 0 the state is H at every cell.
+        """
+        h, e, f, opening, floor = self.h, self.e, self.f, self.gap_open, self.floor
+        moves: list[int] = []
+        ended = False
+        while row > 0 and column > 0:
+            here = h[row, column]
+            gap = {AT_H: None, IN_E: e, IN_F: f}[state]
+            if gap is None or opening == 0 or gap[row, column] < here - opening:
+                state = AT_H
+            if state == AT_H:
+                if floor is not None and here == floor:
+                    ended = True
+                    break
+                if f[row, column] == here:
+                    state = IN_F
+                elif e[row, column] == here:
+                    state = IN_E
+            if state == IN_F:
+                moves.append(QUERY)
+                row -= 1
+            elif state == IN_E:
+                moves.append(TARGET)
+                column -= 1
+            else:
+                moves.append(DIAGONAL)
+                row, column = row - 1, column - 1
+        if opening == 0:
+            state = AT_H
+        return Traced(np.array(moves, np.uint8), row, column, state, ended)
 
 
 def fill(
@@ -108,54 +150,6 @@ def fill(
     return Matrices(h, e, f, opening, floor)
 
 
-@dataclass(frozen=True)
-class ReferenceMoves:
-    """Tracebacks over the full matrices, by the canonical rule (scikit-bio's)."""
-
-    matrices: Matrices
-
-    def release(self) -> None:
-        """Nothing to free."""
-
-    def trace(self, row: int, column: int, state: int) -> Traced:
-        """Trace a path back from a cell: see :class:`pysw_cl.tiles.contract.StoredMoves`.
-
-        In state H a local path ends if H is at the floor.  Otherwise it goes on to F if F equals H,
-        else to E if E equals H, else along the diagonal.  After a gap move the state at the next
-        cell is that gap.  The gap goes on if its score there is at least H - gap_open; otherwise
-        the state becomes H.  With ``gap_open`` 0 the state is H at every cell.
-        """
-        h, e, f = self.matrices.h, self.matrices.e, self.matrices.f
-        opening, floor = self.matrices.gap_open, self.matrices.floor
-        moves: list[int] = []
-        ended = False
-        while row > 0 and column > 0:
-            here = h[row, column]
-            gap = {AT_H: None, IN_E: e, IN_F: f}[state]
-            if gap is None or opening == 0 or gap[row, column] < here - opening:
-                state = AT_H
-            if state == AT_H:
-                if floor is not None and here == floor:
-                    ended = True
-                    break
-                if f[row, column] == here:
-                    state = IN_F
-                elif e[row, column] == here:
-                    state = IN_E
-            if state == IN_F:
-                moves.append(QUERY)
-                row -= 1
-            elif state == IN_E:
-                moves.append(TARGET)
-                column -= 1
-            else:
-                moves.append(DIAGONAL)
-                row, column = row - 1, column - 1
-        if opening == 0:
-            state = AT_H
-        return Traced(np.array(moves, np.uint8), row, column, state, ended)
-
-
 def _hits(matrices: Matrices, job: TileJob) -> Hits:
     """The tile's ``job.count`` best cells, by falling score and then in row-major order."""
     h = matrices.h[1:, 1:]
@@ -164,10 +158,6 @@ def _hits(matrices: Matrices, job: TileJob) -> Hits:
         wanted &= h >= job.threshold
     rows, columns = np.nonzero(wanted)
     return Hits(np.stack([h[rows, columns], rows + 1, columns + 1], axis=1), job.count)
-
-
-def _edge(h: Matrix, x: Matrix) -> Edge:
-    return Edge(h.astype(np.int32), x.astype(np.int32))
 
 
 @dataclass(frozen=True, repr=False)
@@ -204,13 +194,15 @@ class ReferenceEngine(Engine):
         matrices = fill(*codes, job.scoring, job.floor, job.corner, top, left, job.forbidden)
         (m, n), inner = job.size, slice(1, None)
 
+        def edge(h: Matrix, x: Matrix) -> Edge:
+            found = Edge(h.astype(np.int32), x.astype(np.int32))
+            return found.restored() if job.floor is None else found
+
         def row(i: int) -> Edge:
-            edge = _edge(matrices.h[i, 1:], matrices.opened(matrices.f, i, inner))
-            return edge.restored() if job.floor is None else edge
+            return edge(matrices.h[i, 1:], matrices.opened(matrices.f, i, inner))
 
         def column(j: int) -> Edge:
-            edge = _edge(matrices.h[1:, j], matrices.opened(matrices.e, inner, j))
-            return edge.restored() if job.floor is None else edge
+            return edge(matrices.h[1:, j], matrices.opened(matrices.e, inner, j))
 
         return TileResult(
             bottom=row(m) if job.bottom else None,
@@ -220,5 +212,5 @@ class ReferenceEngine(Engine):
             hits=_hits(matrices, job) if job.best else NO_HITS,
             top=int(matrices.h[1:, 1:].max()) if job.best else None,
             cells={"reference/numpy/64": len(job.query) * len(job.target)},
-            moves=ReferenceMoves(matrices) if job.store_moves else None,
+            moves=matrices if job.store_moves else None,
         )

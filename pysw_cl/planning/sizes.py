@@ -56,7 +56,8 @@ def bus_bytes(columns: int, T: int, lines: int) -> int:
 def state_bytes(
     T: int, alpha: int, strip_groups: int, copied: bool, deferred: bool, striped: bool = False
 ) -> int:
-    """Bytes of the lanes of ``strip_groups`` groups between two blocks (cl/wavefront/strip.clh).
+    """Bytes of the lanes of ``strip_groups`` groups between two blocks
+    (cl/wavefront/strip_state.clh).
 
     ``copied``: narrow lanes are copied there at the start of a block; ``deferred``: narrow lanes
     may defer column passes; ``striped``: narrow lanes are all at the same column, defer none, and

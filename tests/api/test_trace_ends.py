@@ -214,12 +214,12 @@ def test_a_kernel_that_is_wrong_is_found_out(monkeypatch: pytest.MonkeyPatch) ->
     a, b = letters(1, 60), letters(2, 60)
     ends = pysw_cl.best_ends(a, b, k=5)
     right = pysw_cl.trace_ends(a, b, ends)
-    true = BoxEngine.trace
+    true = BoxEngine.traced
 
     def wrong(*args: Any) -> Any:
-        return [[path._replace(score=path.score + 1) for path in some] for some in true(*args)]
+        return [path._replace(score=path.score + 1) for path in true(*args)]
 
-    monkeypatch.setattr(BoxEngine, "trace", wrong)
+    monkeypatch.setattr(BoxEngine, "traced", wrong)
     with pytest.warns(RecomputedWarning, match="end 0"):
         again = trace_ends_with(a, b, ends, TraceOptions(), Resources(), known=True)
     assert again == right and again[0].stats.recomputed == 1

@@ -1,6 +1,6 @@
 """A tile of the schedule checker: the wavefront's steps, with numbers of cells for scores.
 
-It repeats every step of the kernels' strip sweeps (strip.clh and narrow.clh in cl/wavefront/), with
+It repeats every step of the kernels' strip sweeps (in cl/wavefront), with
 the same :mod:`pysw_cl.planning.geometry`.  Where a kernel's lane holds the score of a cell, a lane
 here holds the number of that cell.  So each step can check that every lane uses the cells that its
 recurrence needs.
@@ -321,8 +321,9 @@ class ScheduleTile:
     def sweep_carefully(
         self, s: Lanes, w: StripSweep, start: int, end: int, count: bool
     ) -> Iterator[None]:
-        """Steps in which lanes may enter or leave: sweep_carefully() of strip.clh, and the masked
-        steps of narrow.clh, which write what leaves the last lane into the portion of the bus."""
+        """Steps in which lanes may enter or leave: sweep_carefully() of strip_steps.clh, and the
+        masked steps of narrow.clh, which write what leaves the last lane into the portion of the
+        bus."""
         n = self.grid.n
         for j in range(start, end):
             self.leave(s, w, j, count)

@@ -14,8 +14,8 @@ from helpers import match_scoring, mutated, random_codes
 from numpy.typing import NDArray
 from test_device_traceback import FEWER_GROUPS, GROUPS, engine_of, job_of, same_walk
 
-from pysw_cl.engines.reference import ReferenceMoves, fill
-from pysw_cl.engines.wavefront.device_traceback import DeviceMoves, TiledMoves
+from pysw_cl.engines.reference import Matrices, fill
+from pysw_cl.engines.wavefront.device_traceback import DeviceMoves, begin_traceback
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import get_runtime
@@ -51,7 +51,7 @@ class Cut:
     engine: WavefrontEngine
     job: TileJob
     dirs: Any
-    whole: ReferenceMoves
+    whole: Matrices
     tiles: Rows  # row, column, rows, columns, place
     usual: dict[str, int]
 
@@ -66,8 +66,10 @@ class Cut:
         place = row + shift, column + shift, state
         linear = self.job.scoring.gap_open == 0
         most = row + column
-        moves = TiledMoves(self.engine.runtime, defines, self.dirs, table, linear)
-        trace, tile, _ = moves.trace(place, most)
+        runtime = self.engine.runtime
+        with Buffers(runtime, small=True) as buffers:
+            moves = runtime, defines, self.dirs, table, linear, place, buffers, buffers, most
+            trace, tile, _ = begin_traceback(*moves).found()
         return replace(trace, row=trace.row - shift, column=trace.column - shift), tile
 
 
@@ -105,18 +107,18 @@ def cut_of(engine: WavefrontEngine, job: TileJob, places: Rows, buffers: Buffers
         cl.enqueue_copy(queue, dirs, kept._dirs, byte_count=size, dst_offset=begin).wait()
         kept.release()
         tiles.append([*place, begin // 4])
-    return Cut(engine, job, dirs, ReferenceMoves(full), tiles, usual)
+    return Cut(engine, job, dirs, full, tiles, usual)
 
 
 def has(tile: list[int], row: int, column: int) -> bool:
     return 0 < row - tile[0] <= tile[2] and 0 < column - tile[1] <= tile[3]
 
 
-def expected(whole: ReferenceMoves, tiles: Rows, start: Start) -> tuple[Traced, int, set[int]]:
+def expected(whole: Matrices, tiles: Rows, start: Start) -> tuple[Traced, int, set[int]]:
     """What the walk over the whole matrix does as long as a tile has the cell: the walk, the tile,
     the tiles that it came to."""
     row, column, state = start
-    linear, count = whole.matrices.gap_open == 0, len(tiles)
+    linear, count = whole.gap_open == 0, len(tiles)
     all_of_it = whole.trace(row, column, state)
     index, made, visited = -1, 0, set()
     for made in range(len(all_of_it.moves) + 1):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain, pairwise
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ...opencl.device import Runtime
 from ...planning.pair_batch import LONGEST, TRACED, Groups, most_runs
 from ...planning.plan import Plan
 from ...scoring.scoring import Scoring
-from ...sequences.view import Codes, View
+from ...sequences.view import View
 from ...tiles.contract import BoxEnd, BoxPath
 from ...tiles.tile import Box
 from .bounds import local_limit
@@ -56,25 +56,39 @@ class Boxes:
         self, query: View, target: View, scoring: Scoring, boxes: Sequence[Box], ends: list[BoxEnd]
     ) -> tuple[list[BoxPath], dict[str, int], int]:
         """See :class:`pysw_cl.tiles.contract.BoxPaths`."""
-        engine = BoxEngine(self.runtime, self.plan.lanes, scoring.clamped(), True, 0)
-        work = _Work(engine, self.plan, query, target, boxes, ends)
+        engine = BoxEngine(self.runtime, self.plan, scoring, query, target, boxes, ends)
         try:
-            return work.paths()
+            return engine.paths()
         finally:
             self.noted(engine.peak_bytes)
             engine.close()
 
 
-@dataclass(frozen=True)
-class _Work:
-    """Boxes and ends, which go to the device in batches."""
+class BoxEngine(BatchEngine):
+    """Traces paths in boxes, which go to one OpenCL device in batches."""
 
-    engine: BoxEngine
-    plan: Plan
-    query: View
-    target: View
-    boxes: Sequence[Box]
-    ends: Sequence[BoxEnd]
+    def __init__(
+        self,
+        runtime: Runtime,
+        plan: Plan,
+        scoring: Scoring,
+        query: View,
+        target: View,
+        boxes: Sequence[Box],
+        ends: Sequence[BoxEnd],
+    ) -> None:
+        super().__init__(runtime, plan.lanes, scoring.clamped(), True, 0)
+        self.query, self.target, self.boxes, self.box_ends = query, target, boxes, ends
+        tuning = plan.tuning.pairs
+        most = tuning.cpu_moves if self.vectors else tuning.gpu_moves
+        #: Bytes of the moves of a batch, or of the runs of a launch, at most.
+        self._most = min(most, self.most_bytes)
+        #: The widths, and the highest score of each.
+        self._limits = [
+            (width, local_limit(self.scoring, width))
+            for width in self.lanes.widths
+            if width >= LEAST_WIDTH
+        ]
 
     def paths(self) -> tuple[list[BoxPath], dict[str, int], int]:
         """See :class:`pysw_cl.tiles.contract.BoxPaths`."""
@@ -85,34 +99,28 @@ class _Work:
             paths, more = self._batch(width, numbers)
             found |= paths
             launches += more
-            kind = f"batch/{self.engine.lanes.name}/{width}"
+            kind = f"batch/{self.lanes.name}/{width}"
             cells[kind] = cells.get(kind, 0) + sum(self.boxes[k].area.cells for k in numbers)
-        return [found[k] for k in range(len(self.ends))], cells, launches
+        return [found[k] for k in range(len(self.box_ends))], cells, launches
 
     def _batches(self) -> Iterator[tuple[int, list[int]]]:
         """The boxes of each batch, and the width of its lanes.  Boxes of similar sizes are
         neighbours, and the moves of a batch fit the memory that pair batches take."""
-        engine, most = self.engine, self._memory
         by_width: dict[int, list[int]] = {}
         for k in sorted(range(len(self.boxes)), key=lambda k: -self.boxes[k].area.cells):
-            by_width.setdefault(engine.width_of(self.boxes[k]), []).append(k)
+            box, columns = self.boxes[k], self.lanes.columns
+            width = next(w for w, limit in self._limits if _most(box, columns(w)) <= limit)
+            by_width.setdefault(width, []).append(k)
         for width, numbers in by_width.items():
-            lanes, first, used = engine.lanes.pairs(width), 0, 0
+            lanes, first, used = self.lanes.pairs(width), 0, 0
             for at in range(0, len(numbers), lanes):
-                rows, columns = np.max([_sides(self.boxes[k]) for k in numbers[at : at + lanes]], 0)
-                needed = int(rows) * (int(columns) + engine.lanes.columns(width)) * lanes // 2
-                if used and used + needed > most:
+                m, n = np.max([_sides(self.boxes[k]) for k in numbers[at : at + lanes]], 0)
+                needed = int(m) * (int(n) + self.lanes.columns(width)) * lanes // 2
+                if used and used + needed > self._most:
                     yield width, numbers[first:at]
                     first, used = at, 0
                 used += needed
             yield width, numbers[first:]
-
-    @property
-    def _memory(self) -> int:
-        """Bytes of the moves of a batch, or of the runs of a launch, at most."""
-        tuning = self.plan.tuning.pairs
-        most = tuning.cpu_moves if self.engine.vectors else tuning.gpu_moves
-        return min(most, self.engine.most_bytes)
 
     def _batch(self, width: int, numbers: list[int]) -> tuple[dict[int, BoxPath], int]:
         """The paths to the ends in some boxes, by the numbers of the ends, and the launches."""
@@ -126,58 +134,30 @@ class _Work:
             levels.append((above, left, left, above))
             at += rows + columns
         place = {number: at for at, number in enumerate(numbers)}
-        chosen = [k for k, end in enumerate(self.ends) if end.box in place]
-        ends = [(place[self.ends[k].box], self.ends[k].row, self.ends[k].column) for k in chosen]
-        given = np.array(ends, np.int32).reshape(-1, 3)
-        sides, most = np.array(pairs, np.int32), np.array(levels, np.int32)
-        rise = self.boxes[numbers[0]].match
-        text, memory = np.concatenate(texts), self._memory
-        paths = self.engine.trace(text, sides, most, given, rise, width, memory)
+        chosen = [k for k, end in enumerate(self.box_ends) if end.box in place]
+        given = [
+            (place[end.box], end.row, end.column) for end in map(self.box_ends.__getitem__, chosen)
+        ]
+        ends, sides = np.array(given, np.int32).reshape(-1, 3), np.array(pairs, np.int32)
+        runs = np.cumsum(4 * most_runs(*ends[:, 1:].T.astype(np.int64)))
+        launch = np.append(runs // self._most, -1)
+        cuts = [0, *(np.flatnonzero(launch[1:] != launch[:-1]) + 1).tolist()]
+        groups = Groups(sides, self.lanes.pairs(width), self.lanes.columns(width))
+        execution = self.execution(groups, len(pairs), width, "cigar", boxes=True)
+        with Buffers(self.runtime) as buffers:
+            own = {
+                "results": self._retained.get("results", execution.sizes["results"]),
+                "levels": buffers.of(np.array(levels, np.int32)),
+                "rise": self.boxes[numbers[0]].match,
+            }
+            text = buffers.of(np.concatenate(texts))
+            shared = {"text": text, "pairs": buffers.of(sides), "ends": 0}
+            shared = self.sweep(execution, buffers, shared, own)
+            self.peak_bytes = max(self.peak_bytes, buffers.bytes + self._retained.bytes)
+            paths = [self.traced(shared, ends[a:b], width) for a, b in pairwise(cuts)]
         return dict(zip(chosen, chain(*paths), strict=True)), len(paths) + 1
 
-
-class BoxEngine(BatchEngine):
-    """Traces paths in batches of boxes on one OpenCL device."""
-
-    def width_of(self, box: Box) -> int:
-        """The narrowest lanes that surely hold the box."""
-        return next(
-            width for width, limit in self._limits if _most(box, self.lanes.columns(width)) <= limit
-        )
-
-    @cached_property
-    def _limits(self) -> list[tuple[int, int]]:
-        """The widths and the highest score of each."""
-        widths = [width for width in self.lanes.widths if width >= LEAST_WIDTH]
-        return [(width, local_limit(self.scoring, width)) for width in widths]
-
-    def trace(
-        self,
-        text: Codes,
-        pairs: Ints,
-        levels: Ints,
-        ends: Ints,
-        rise: int,
-        width: int,
-        most_bytes: int,
-    ) -> list[list[BoxPath]]:
-        """The paths to ``ends`` (n x 3: box, row, column) in a batch of boxes, those of each launch
-        of the traceback in a list.
-
-        ``text`` and ``pairs``: as for `BatchEngine.start`; ``levels`` and ``rise``: see
-        cl/batch/batch.cl.  ``most_bytes``: of the runs of a launch, unless it is a single one."""
-        sizes = np.cumsum(4 * most_runs(*ends[:, 1:].T.astype(np.int64)))
-        launch = np.append(sizes // most_bytes, -1)
-        cuts = [0, *(np.flatnonzero(launch[1:] != launch[:-1]) + 1).tolist()]
-        buffers = Buffers(self.runtime)
-        try:
-            shared = self._sweep_boxes(buffers, text, pairs, levels, rise, width)
-            self.peak_bytes = max(self.peak_bytes, buffers.bytes + self._retained.bytes)
-            return [self._traced(shared, ends[a:b], width) for a, b in pairwise(cuts)]
-        finally:
-            buffers.free()
-
-    def _traced(self, shared: dict[str, object], ends: Ints, width: int) -> list[BoxPath]:
+    def traced(self, shared: dict[str, Any], ends: Ints, width: int) -> list[BoxPath]:
         """The paths to some ends, by one launch."""
         count = len(ends)
         runs_at = np.zeros(count + 1, np.int32)
@@ -206,17 +186,6 @@ class BoxEngine(BatchEngine):
                 *traced.tolist(), runs_at[1:].tolist(), strict=True
             )
         ]
-
-    def _sweep_boxes(
-        self, buffers: Buffers, text: Codes, pairs: Ints, levels: Ints, rise: int, width: int
-    ) -> dict[str, object]:
-        """Enqueue the sweep of boxes; returns the arguments that the traceback has, too."""
-        groups = Groups(pairs, self.lanes.pairs(width), self.lanes.columns(width))
-        execution = self.execution(groups, len(pairs), width, "cigar", boxes=True)
-        sides = {"text": buffers.of(text), "pairs": buffers.of(pairs), "ends": 0}
-        results = self._retained.get("results", execution.sizes["results"])
-        own = {"results": results, "levels": buffers.of(levels), "rise": rise}
-        return self.sweep(execution, buffers, sides, own)
 
 
 def _most(box: Box, columns: int) -> int:

@@ -68,9 +68,9 @@ COUNT_RUNS, PACK_RUNS = (
 def batch_spec(header: str, score: str, tops: bool = False, boxes: bool = False) -> KernelSpec:
     """The kernel for a header of lanes and a score file of cl/batch; ``tops``: with `Tops`;
     ``boxes``: of boxes of a matrix."""
-    names = ("scratch.clh", "encode.clh", "endpoint.clh", "starts.clh", "batch.cl")
+    names = (score, "scratch", "encode", "endpoint", "starts", "borders", "group")
     files = ["base.clh", "batch/base.clh", header, "recurrence.clh"]
-    files += [f"batch/{name}" for name in (f"{score}.clh", *names)]
+    files += [*(f"batch/{name}.clh" for name in names), "batch/batch.cl"]
     more = _BOXES if boxes else _PAIRS
     arguments = f"{_SWEEP} {more} {'tops tops_at' * tops} {_SCORE.get(score, 'matrix')}"
     return KernelSpec("batch", tuple(files), tuple(arguments.split()))

@@ -33,7 +33,7 @@ class KeptCodes:
     ) -> None:
         self.text, self.pairs = text, pairs
         self._places = np.cumsum(sizes) - sizes
-        self._begun, self._there = (np.zeros(len(sizes), np.bool_) for _ in range(2))
+        self._begun, self.there = (np.zeros(len(sizes), np.bool_) for _ in range(2))
         self._buffers = Buffers(runtime)
         self.buffer = self._buffers.empty(int(sizes.sum()))
         self.pairs_buffer, self.places_buffer = map(self._buffers.of, (pairs, self._places))
@@ -46,19 +46,15 @@ class KeptCodes:
         them."""
         some = slice(first, first + count)
         with self._lock:
-            there = bool(self._there[some].all())
+            there = bool(self.there[some].all())
             if not there and self._begun[some].any():
                 return None
             self._begun[some] = True
-        return LentCodes(self, some, there, self._places[some], count == len(self._there))
+        return LentCodes(self, some, there, self._places[some], count == len(self.there))
 
-    def release(self) -> None:
+    def free(self) -> None:
         """Release the buffers, which else go with the last reference."""
         self._buffers.free()
-
-    def made(self, groups: slice) -> None:
-        """The codes of these groups are there."""
-        self._there[groups] = True
 
 
 _all: weakref.WeakSet[KeptCodes | RetainedMemory] = weakref.WeakSet()
@@ -68,7 +64,7 @@ _all: weakref.WeakSet[KeptCodes | RetainedMemory] = weakref.WeakSet()
 def _forget() -> None:
     """Release buffers at exit, before the drivers are unloaded."""
     for codes in list(_all):
-        codes.release()
+        codes.free()
 
 
 @dataclass(frozen=True)
@@ -86,7 +82,7 @@ class LentCodes:
 
     def done(self) -> None:
         """The batch has run, and all letters have codes."""
-        self.of.made(self.groups)
+        self.of.there[self.groups] = True
 
 
 @dataclass
@@ -162,10 +158,8 @@ class RetainedMemory:
     """Device memory that is kept from batch to batch, because one queue runs them in order."""
 
     def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-        self._owners: dict[str, Buffers] = {}
+        self._own = Buffers(runtime)
         self._buffers: dict[str, Any] = {}
-        self._lent = Buffers(runtime)
         self._host: dict[str, NDArray[Any]] = {}
         #: Buffers that are lent now.
         self.loans = 0
@@ -176,18 +170,14 @@ class RetainedMemory:
     @property
     def bytes(self) -> int:
         """All of it."""
-        return self._lent.bytes + sum(owner.bytes for owner in self._owners.values())
+        return self._own.bytes
 
     def free(self) -> None:
         """Give it back."""
-        for owner in (*self._owners.values(), self._lent):
-            owner.free()
-        self._free.clear()
-        self._owners.clear()
-        self._host.clear()
+        self._own.free()
+        for kept in (self._free, self._buffers, self._host):
+            kept.clear()
         self._text = None
-
-    release = free
 
     def host(self, name: str, shape: tuple[int, ...]) -> Ints:
         """An array of the host, until it is asked for again: new memory costs more than a copy."""
@@ -198,12 +188,8 @@ class RetainedMemory:
 
     def get(self, name: str, size: int) -> Any:
         """The buffer of this name, with at least ``size`` bytes."""
-        owner = self._owners.get(name)
-        if owner is None or owner.bytes < size:
-            if owner is not None:
-                owner.free()  # the driver keeps it while a batch uses it
-            owner = self._owners[name] = Buffers(self._runtime)
-            self._buffers[name] = owner.empty(size)
+        # (the driver keeps one that is released while a batch uses it)
+        self._buffers[name] = self._own.again(self._buffers.get(name), size)
         return self._buffers[name]
 
     def lend(self, name: str, size: int) -> Any:
@@ -214,7 +200,7 @@ class RetainedMemory:
         fits = [k for k, buffer in enumerate(free) if buffer.size >= size]
         if fits:
             return free.pop(min(fits, key=lambda k: free[k].size))
-        return self._lent.empty(size)
+        return self._own.empty(size)
 
     def take_back(self, lent: Mapping[str, Any]) -> None:
         """No command uses these buffers any more, by their names."""

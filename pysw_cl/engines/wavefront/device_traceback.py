@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +27,7 @@ PLACE_BYTES = 4 * len(FoundWord)
 
 class RunningTraceback(NamedTuple):
     """An enqueued traceback: its event, and a function that waits for it and returns its result
-    (:meth:`TiledMoves.begin`)."""
+    (:func:`begin_traceback`)."""
 
     event: Any
     found: Callable[[], tuple[Traced, int, NDArray[np.int32]]]
@@ -40,72 +39,55 @@ def traceback_defines(runtime: Runtime, T: int, alpha: int) -> dict[str, int]:
     return {"T": T, "R": alpha, "TRACEBACK_GROUP_SIZE": group}
 
 
-@dataclass(frozen=True)
-class TiledMoves:
-    """Moves of one or more tiles in device memory."""
+def begin_traceback(
+    runtime: Runtime,
+    defines: dict[str, int],
+    moves: Any,
+    tiles: NDArray[np.int64],
+    linear: bool,
+    start: tuple[int, int, int],
+    buffers: Buffers,
+    aside: Buffers,
+    most_moves: int | None = None,
+) -> RunningTraceback:
+    """Enqueue a traceback through tiles in one launch.
 
-    runtime: Runtime
-    #: See :func:`traceback_defines`.
-    defines: dict[str, int]
-    #: The buffer that holds the moves.
-    moves: Any
-    #: A row of `TracedWord` for each tile, in the order in which a path meets them; corners are not
-    #: negative.
-    tiles: NDArray[np.int64]
-    #: Do gaps have no opening cost?
-    linear: bool
+    ``defines``: see :func:`traceback_defines`.  ``moves``: the buffer that holds the moves of all
+    tiles.  ``tiles``: a row of `TracedWord` for each, in the order in which a path meets them;
+    corners are not negative.  ``linear``: have gaps no opening cost?  ``start``: row, column and
+    state of the first cell, in the coordinates of the corners (state: see
+    :class:`pysw_cl.tiles.contract.StoredMoves`).  The traceback starts in the first tile that has
+    the cell.  Where it leaves a tile, it continues in the next tile of the list that has the cell.
+    ``buffers`` hold its memory until it is done; ``aside`` reads the result, on the same queue or
+    another.  ``most_moves``: an upper bound for the moves of the path; None: the rows and columns
+    before the start.
 
-    def trace(
-        self, start: tuple[int, int, int], most_moves: int | None = None
-    ) -> tuple[Traced, int, NDArray[np.int32]]:
-        """Trace a path through the tiles in one launch, and wait for it: see :meth:`begin`."""
-        with Buffers(self.runtime, small=True) as buffers:
-            return self.begin(start, buffers, buffers, most_moves).found()
+    The result has three parts.  The path, with the place that it came to in the coordinates of the
+    corners.  The index of the tile where it ended, or the number of tiles if no later one has the
+    cell that it came to.  And for each tile the row, column and state with which the path entered
+    it and the moves made before, or -1 if it did not enter.
+    """
+    row, column, state = start
+    tiles = np.ascontiguousarray(tiles, np.int64).reshape(-1, len(TracedWord))
+    head = PLACE_BYTES + 16 * len(tiles)
+    size = head + (row + column if most_moves is None else most_moves)
+    found, table = buffers.empty(size), buffers.of(tiles)
+    kernel = BoundKernel(runtime, TRACE, defines)
+    kernel.bind(moves=moves, tiles=table, count=len(tiles), row=row, column=column, state=state)
+    kernel.bind(linear=int(linear), found=found)
+    buffers.write(found, np.full(4 * len(tiles), -1, np.int32), PLACE_BYTES)
+    buffers.send()
+    done = kernel.launch(1, defines["TRACEBACK_GROUP_SIZE"], at_once=aside is not buffers)
 
-    def begin(
-        self,
-        start: tuple[int, int, int],
-        buffers: Buffers,
-        aside: Buffers,
-        most_moves: int | None = None,
-    ) -> RunningTraceback:
-        """Enqueue a traceback through the tiles in one launch.
+    def traced() -> tuple[Traced, int, NDArray[np.int32]]:
+        if aside is not buffers:
+            wait(runtime, done)
+        items = aside.read(found, size, dtype=np.uint8)
+        row, column, state, ended, made, tile = items[:PLACE_BYTES].view(np.int32).tolist()
+        trace = Traced(items[head:][:made].copy(), row, column, state, bool(ended))
+        return trace, tile, items[PLACE_BYTES:head].view(np.int32).reshape(-1, 4)
 
-        ``start``: row, column and state of the first cell, in the coordinates of the corners
-        (state: see :class:`pysw_cl.tiles.contract.StoredMoves`).  The traceback starts in the first
-        tile that has the cell.  Where it leaves a tile, it continues in the next tile of the list
-        that has the cell.  ``buffers`` hold its memory until it is done; ``aside`` reads the
-        result, on the same queue or another.  ``most_moves``: an upper bound for the moves of the
-        path; None: the rows and columns before the start.
-
-        The result has three parts.  The path, with the place that it came to in the coordinates of
-        the corners.  The index of the tile where it ended, or the number of tiles if no later one
-        has the cell that it came to.  And for each tile the row, column and state with which the
-        path entered it and the moves made before, or -1 if it did not enter.
-        """
-        runtime, (row, column, state) = self.runtime, start
-        tiles = np.ascontiguousarray(self.tiles, np.int64).reshape(-1, len(TracedWord))
-        head = PLACE_BYTES + 16 * len(tiles)
-        size = head + (row + column if most_moves is None else most_moves)
-        found, table = buffers.empty(size), buffers.of(tiles)
-        kernel = BoundKernel(runtime, TRACE, self.defines)
-        kernel.bind(
-            moves=self.moves, tiles=table, count=len(tiles), row=row, column=column, state=state
-        )
-        kernel.bind(linear=int(self.linear), found=found)
-        buffers.write(found, np.full(4 * len(tiles), -1, np.int32), PLACE_BYTES)
-        buffers.send()
-        done = kernel.launch(1, self.defines["TRACEBACK_GROUP_SIZE"], at_once=aside is not buffers)
-
-        def traced() -> tuple[Traced, int, NDArray[np.int32]]:
-            if aside is not buffers:
-                wait(runtime, done)
-            items = aside.read(found, size, dtype=np.uint8)
-            row, column, state, ended, made, tile = items[:PLACE_BYTES].view(np.int32).tolist()
-            trace = Traced(items[head:][:made].copy(), row, column, state, bool(ended))
-            return trace, tile, items[PLACE_BYTES:head].view(np.int32).reshape(-1, 4)
-
-        return RunningTraceback(done, traced)
+    return RunningTraceback(done, traced)
 
 
 class DeviceMoves:
@@ -123,8 +105,10 @@ class DeviceMoves:
         if not (0 < row <= self._m and 0 < column <= self._n):
             raise InternalError(f"traceback from ({row}, {column}) outside {self._m} x {self._n}")
         tiles = np.array([[0, 0, self._m, self._n, 0]], np.int64)
-        moves = TiledMoves(self._runtime, self._defines, self._dirs, tiles, self._linear)
-        return moves.trace((row, column, state))[0]
+        moves = self._runtime, self._defines, self._dirs, tiles, self._linear
+        with Buffers(self._runtime, small=True) as buffers:
+            running = begin_traceback(*moves, (row, column, state), buffers, buffers)
+            return running.found()[0]
 
     def release(self) -> None:
         """Give the device memory back."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -35,16 +34,6 @@ from ..common import least_of
 from .kernel import build_later, in_time, scores_of
 from .tile import TileRun, given_of, shape_of
 from .tile_memory import Link, target_codes
-
-
-@dataclass
-class PipelinedTile:
-    """A tile that was begun."""
-
-    job: TileJob
-    run: TileRun
-    buffers: Buffers
-    done: bool = False
 
 
 class RunningPipeline:
@@ -72,7 +61,7 @@ class RunningPipeline:
         first, later = in_time(runtime, chosen)
         begun = cls(runtime, first, given, job, note_memory)
         if later is not None:
-            build_later(runtime, later, begun._begun[0].run.event)
+            build_later(runtime, later, begun._begun[0].event)
         return begun
 
     def __init__(
@@ -93,9 +82,9 @@ class RunningPipeline:
         self._sides: list[tuple[Runtime, Pool]] = []
         self._own = Buffers(runtime)
         #: Tiles that were begun and not taken out.
-        self._begun: list[PipelinedTile] = []
+        self._begun: list[TileRun] = []
         #: The tile that was taken out last: its result uses its memory.
-        self._done: PipelinedTile | None = None
+        self._done: TileRun | None = None
         self._count, self._strips = 0, 0  # tiles begun so far, and their strips
         self._last: TileRun | None = None
         try:
@@ -152,15 +141,15 @@ class RunningPipeline:
             for one in self._begun:
                 if one.done:
                     cells += one.job.size[0] * one.job.size[1]
-                elif idle and buffers.read(one.run.ticket, 1)[0]:
+                elif idle and buffers.read(one.ticket, 1)[0]:
                     # (before its first ticket is taken, its buffers may hold an earlier tile's)
-                    cells += one.run.cells_behind(buffers)
+                    cells += one.cells_behind(buffers)
         return cells
 
     def take(self, bottom: bool) -> TileResult:
         """The first tile's result.  Its edges on the device are valid until the next call."""
         self._release()
-        result = self._begun[0].run.result(bottom)
+        result = self._begun[0].result(bottom)
         self._done = self._begun.pop(0)
         return result
 
@@ -195,11 +184,11 @@ class RunningPipeline:
     def _update(self) -> None:
         """Mark the tiles that are done."""
         for one in self._begun:
-            one.done = one.done or not running(self.runtime, one.run.event)
+            one.done = one.done or not running(self.runtime, one.event)
             if not one.done:
                 break  # nor are those below it
 
-    def _fits(self, last: PipelinedTile) -> bool:
+    def _fits(self, last: TileRun) -> bool:
         """Do a slot and the memory suffice for one more tile like the ``last`` one?"""
         if len(self._begun) == 1:
             return True
@@ -207,13 +196,13 @@ class RunningPipeline:
         room = half_holds(self._given.device, self._own.bytes, asked)
         return len(self._begun) < self._slots - 1 and room
 
-    def _taken(self, one: PipelinedTile) -> bool:
+    def _taken(self, one: TileRun) -> bool:
         """Are all tickets of a tile taken?"""
-        if not running(self.runtime, one.run.event):
+        if not running(self.runtime, one.event):
             return True
         side = self.runtime.beside(self._count % self._slots)  # its queue is idle
         with Buffers(side) as buffers:
-            return bool(buffers.read(one.run.ticket, 1)[0] >= one.run.tickets)
+            return bool(buffers.read(one.ticket, 1)[0] >= one.tickets)
 
     def _begin(self, job: TileJob) -> None:
         """Prepare the next tile: its buffers and its kernel."""
@@ -234,15 +223,15 @@ class RunningPipeline:
         buffers = Buffers(side, pool=pool)
         link = Link({**self._shared, "ticket": ticket}, lines, above)
         run = TileRun(side, execution, job, buffers, link=link)
-        self._begun.append(PipelinedTile(job, run, buffers))
+        self._begun.append(run)
         self._last, self._count = run, count + 1
         self._strips += strips
 
-    def _start(self, one: PipelinedTile) -> None:
+    def _start(self, one: TileRun) -> None:
         """Enqueue a prepared tile."""
         taken = self._own.bytes + sum(pool.bytes for _, pool in self._sides)
         self._note_memory(taken)
-        queue = one.run.runtime.queue
+        queue = one.runtime.queue
         with self.runtime.failing:
-            one.run.run()
+            one.run()
             queue.flush()

@@ -8,7 +8,7 @@ again from the latter.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,12 +37,8 @@ FEW_PARTS = 2
 COMPARING, ROWS_COMPARED = 256, 16
 
 
-class _Compared(NamedTuple):
-    """Sections whose first columns are compared, on the device: where, and which differ."""
-
-    which: NDArray[np.int64]
-    places: Any
-    refused: Any
+#: Sections whose first columns are compared, and on the device where these are, and which differ.
+_Compared = tuple[NDArray[np.int64], Any, Any]
 
 
 class SectionsRun(StripsRun):
@@ -182,9 +178,7 @@ class SectionsRun(StripsRun):
         places = np.zeros((max(1, len(which)), 2), np.int64)  # no buffer is empty
         places[: len(which), 0] = self.began[which]
         places[: len(which), 1] = self._column("right", which - 1) + 1
-        return _Compared(
-            which, buffers.constant(places), buffers.of(np.zeros(len(places), np.int32))
-        )
+        return which, buffers.constant(places), buffers.of(np.zeros(len(places), np.int32))
 
     def _refused(self, compared: _Compared) -> NDArray[np.int64]:
         """The sections that did not begin as the one before them ended."""

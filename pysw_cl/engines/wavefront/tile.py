@@ -129,6 +129,8 @@ class TileRun(StripsRun):
         #: strip has published.
         self.ticket, self.progress = self.made.get("ticket"), self.made.get("progress")
         self.kernel = self._bound()
+        #: Is it known to be done (in a pipeline)?
+        self.done = False
 
     def _bound(self) -> BoundKernel:
         """The kernel with its arguments, except those that each two-phase launch sets."""

@@ -28,7 +28,7 @@ from ...tiles.tile import Traced
 from .arguments import counted
 from .compressed_edge import CompressedEdge
 from .descriptors import TOP_LINE, SourceWord, TileWord, descriptors
-from .device_traceback import TiledMoves, traceback_defines
+from .device_traceback import begin_traceback, traceback_defines
 from .kernel import backwards
 from .tile import of_four
 from .tile_batch_launch import Tally, Work, launch_tiles
@@ -255,16 +255,16 @@ class WavefrontTileBatch:
         self, moves: Moves, row: int, column: int, state: int
     ) -> Callable[[], tuple[Traced, NDArray[np.int32]]]:
         """Enqueue the traceback of a path through tiles; returns a function that waits for it.  See
-        :meth:`pysw_cl.engines.wavefront.device_traceback.TiledMoves.begin`."""
+        :func:`pysw_cl.engines.wavefront.device_traceback.begin_traceback`."""
         parts, work = moves.done.parts, self._works[True]
         tiles = moves.done.descriptors[:, TRACED]
         defines = traceback_defines(self.runtime, work.plan.T, work.plan.alpha)
         linear = work.scoring.gap_open == 0
         most = row + column - min(p.area.row + p.area.column for p in parts)
         self._launches += 1
-        tiled = TiledMoves(self.runtime, defines, moves.stored, tiles, linear)
         aside = Buffers(self.runtime.beside(0))  # it does not wait for later launches
-        tracing = tiled.begin((row, column, state), moves.buffers, aside, most)
+        where = self.runtime, defines, moves.stored, tiles, linear
+        tracing = begin_traceback(*where, (row, column, state), moves.buffers, aside, most)
 
         def found() -> tuple[Traced, NDArray[np.int32]]:
             self.meanwhile(partial(running, self.runtime, tracing.event))
