@@ -125,14 +125,6 @@ def text_of(words: Words, offsets: Ints) -> tuple[NDArray[np.uint8], Ints]:
     return text, ends[offsets]
 
 
-def strings_of(text: NDArray[np.uint8], offsets: Ints) -> NDArray[np.object_]:
-    """The strings ``text[offsets[k]:offsets[k + 1]]`` (ASCII)."""
-    found = np.empty(len(offsets) - 1, object)
-    letters, places = text.tobytes().decode("latin-1"), offsets.tolist()
-    found[:] = [letters[a:b] for a, b in pairwise(places)]
-    return found
-
-
 class PairPaths:
     """What `align_paths` finds: a row for each pair, in order, and the paths in arrays.
 
@@ -173,7 +165,10 @@ class PairPaths:
     @cached_property
     def cigar(self) -> NDArray[np.object_]:
         """The CIGARs (str), SAM's extended ones."""
-        return strings_of(*text_of(self.runs, self.offsets))
+        text, offsets = text_of(self.runs, self.offsets)
+        found, letters = np.empty(len(self), object), text.tobytes().decode("ascii")
+        found[:] = [letters[a:b] for a, b in pairwise(offsets.tolist())]
+        return found
 
     def table(self) -> NDArray[Any]:
         """The array that `align_many` gives with output "path"."""

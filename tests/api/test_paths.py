@@ -12,7 +12,7 @@ import pysw_cl
 from pysw_cl.errors import InputError, LettersWarning, SequenceError
 from pysw_cl.planning.parameters import tuned
 from pysw_cl.results.cigar import Runs
-from pysw_cl.results.pair_paths import LONGEST_RUN, PairPaths, PathWords, strings_of, text_of
+from pysw_cl.results.pair_paths import LONGEST_RUN, PairPaths, PathWords
 
 OPS = "MIDNSHP=X"
 
@@ -61,13 +61,13 @@ def test_text_is_made_when_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     from pysw_cl.results import pair_paths
 
     made: list[int] = []
-    real = pair_paths.strings_of
+    real = pair_paths.text_of
 
-    def watched(text: Any, offsets: Any) -> Any:
+    def watched(words: Any, offsets: Any) -> Any:
         made.append(len(offsets) - 1)
-        return real(text, offsets)
+        return real(words, offsets)
 
-    monkeypatch.setattr(pair_paths, "strings_of", watched)
+    monkeypatch.setattr(pair_paths, "text_of", watched)
     found = pysw_cl.align_paths([("ACGT", "ACGT"), ("ACGT", "TTTT")])
     assert found.rows["columns"].tolist() == [4, 1] and found.runs.tolist() == [4 << 4 | 7, 23]
     assert made == []
@@ -81,8 +81,8 @@ def test_paths_in_any_order() -> None:
     paths.add(np.array([3, 1]), words, np.array([1, 2], np.int32))
     paths.put(0, "7D")
     paths.put(3, "8=1I")
-    assert strings_of(*text_of(*paths.joined())).tolist() == ["7D", "10X2I", "", "8=1I"]
-    assert strings_of(*text_of(*PathWords(2).joined())).tolist() == ["", ""]
+    assert PairPaths({}, *paths.joined()).cigar.tolist() == ["7D", "10X2I", "", "8=1I"]
+    assert PairPaths({}, *PathWords(2).joined()).cigar.tolist() == ["", ""]
     assert len(PairPaths({"score": np.zeros(0)}, *PathWords(0).joined()).runs) == 0
 
 
@@ -93,7 +93,7 @@ def test_runs_longer_than_a_word_holds() -> None:
     words, offsets = paths.joined()
     assert offsets.tolist() == [0, 4, 4, 7, 9]
     assert [word >> 4 for word in words.tolist()[1:3]] == [LONGEST_RUN, 300_000_000 - LONGEST_RUN]
-    assert strings_of(*text_of(words, offsets)).tolist() == cigars
+    assert PairPaths({}, words, offsets).cigar.tolist() == cigars
 
 
 def test_columns() -> None:

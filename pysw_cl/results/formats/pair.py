@@ -9,6 +9,7 @@ both, and gaps, are shares of all columns, as in EMBOSS.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from .writer import mode_in_words
 
 #: Columns in a block, unless another number is asked for.
 WIDTH = 60
+#: Letters with gaps, and the positions of the first and the last one.
+Part = tuple[str, int, int]
 
 
 class Writer(writer.Writer):
@@ -45,12 +48,15 @@ def text(found: AlignedPair, width: int = WIDTH, limit: int | None = None) -> st
         some = found if limit is None or columns <= limit else found[:limit]
         names = [printable(name)[:20] for name in _names(found)]
         margin, digits = max(map(len, names)), digits_of(some)
-        for marks, sides in blocks(some, width):
-            upper, lower = (
-                f"{name:<{margin}} {first:>{digits}} {letters} {last:>{digits}}"
-                for name, (letters, first, last) in zip(names, sides, strict=True)
+        upper, lower = (name.ljust(margin) for name in names)
+        blank = " " * (margin + digits + 2)
+        for marks, ((ours, i0, i1), (theirs, j0, j1)) in blocks(some, width):
+            lines += (
+                "",
+                f"{upper} {i0:>{digits}} {ours} {i1:>{digits}}",
+                (blank + marks).rstrip(),
+                f"{lower} {j0:>{digits}} {theirs} {j1:>{digits}}",
             )
-            lines += ["", upper, (" " * (margin + digits + 2) + marks).rstrip(), lower]
         if some is not found:
             lines += ["", f"# the first {limit:,} of {columns:,} columns"]
     return "\n".join(lines)
@@ -93,7 +99,7 @@ def digits_of(found: AlignedPair) -> int:
     return len(str(max((found.query_end or 0) + behind, found.target_end or 0)))
 
 
-def blocks(found: AlignedPair, width: int) -> Iterator[tuple[str, list[tuple[str, int, int]]]]:
+def blocks(found: AlignedPair, width: int) -> Iterator[tuple[str, tuple[Part, Part]]]:
     """The columns of a path, ``width`` at a time: the marks between the letters, and of query and
     target the letters with gaps, and the positions of the first and the last one, from 1; where
     there is none, twice that of the letter before."""
@@ -105,18 +111,19 @@ def blocks(found: AlignedPair, width: int) -> Iterator[tuple[str, list[tuple[str
     marks = codes.tobytes().decode("ascii")
     minus = found.strand == "minus"
     starts = (found.query_end or 0) + 1 if minus else found.query_start, found.target_start
+    bounds = [*range(0, len(ops), width), len(ops)]
     sides = []
     for letters, start, step, op in zip(
         found.aligned, starts, (-1 if minus else 1, 1), b"DI", strict=True
     ):
         places = np.full(len(ops) + 1, start or 0)
         places[1:] += step * np.cumsum(ops != op)
-        sides.append((letters, step, places))
-    for at in range(0, len(ops), width):
-        stop = min(at + width, len(ops))
-        shown = []
-        for letters, step, places in sides:
-            before, last = int(places[at]), int(places[stop])
-            first = last if before == last else before + step
-            shown.append((letters[at:stop], first, last))
-        yield marks[at:stop], shown
+        ends = places[bounds].tolist()
+        sides.append(
+            [
+                (letters[at:stop], last if before == last else before + step, last)
+                for (at, stop), (before, last) in zip(pairwise(bounds), pairwise(ends), strict=True)
+            ]
+        )
+    parts = (marks[at:stop] for at, stop in pairwise(bounds))
+    yield from zip(parts, zip(*sides, strict=True), strict=True)
