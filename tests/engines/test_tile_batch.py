@@ -17,6 +17,7 @@ from speculating import (
 )
 
 import pysw_cl
+from pysw_cl.drivers.path_prediction import promise
 from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.reference import Matrices, ReferenceEngine
 from pysw_cl.engines.wavefront.descriptors import TileWord
@@ -45,9 +46,13 @@ def tiles_of(
 
 
 def small_scoring(rng: np.random.Generator, lanes: str) -> Scoring:
-    """One that narrow lanes take."""
+    """One that narrow lanes take, with gaps that cost something: random edges fall, which they do
+    in no matrix where gaps cost nothing."""
     if lanes == "vector":
-        return random_scoring(rng, 4)
+        scoring = random_scoring(rng, 4)
+        while scoring.gap_open + scoring.gap_extend == 0:
+            scoring = random_scoring(rng, 4)
+        return scoring
     opening, extend = (int(rng.integers(least, 6)) for least in (0, 1))
     return match_scoring(int(rng.integers(1, 4)), -int(rng.integers(1, 5)), opening, extend)
 
@@ -110,23 +115,34 @@ class Whole:
     def entry_candidates(
         self, tiles: TileSet, k: int, size: tuple[int, int], kept: dict[tuple[str, int], Edge]
     ) -> None:
-        """The best cell of each piece of a kept line, and what it promises where nothing is alike
-        (`pysw_cl.drivers.path_prediction.promise` with a rate of 0)."""
-        (m, n), steps = size, tiles.steps
-        for a in range(-(-m // steps[0])):
-            for b in range(-(-n // steps[1])):
+        """The best cell of each piece of a kept line, and what it promises."""
+        (m, n), steps, part = size, tiles.steps, tiles.parts[k]
+        m, n = m - part.exit[0], n - part.exit[1]
+        for a in range(-(-size[0] // steps[0])):
+            for b in range(-(-size[1] // steps[1])):
                 row, column = a * steps[0], b * steps[1]
                 for left, edge, first, step, along, across in (
                     (0, kept["row", row], column, steps[1], n - column, m - row),
                     (1, kept["column", column], row, steps[0], m - row, n - column),
                 ):
                     h = edge.h[first : first + step].astype(np.int64)
-                    ahead = along - 1 - np.arange(len(h))
-                    lean, wide = np.abs(across - ahead), (across + ahead) // 4
-                    near = lean * lean // np.maximum(2 * wide, 1)
-                    promise = h - tiles.extend * np.where(lean < wide, near, lean - wide // 2)
+                    ahead = np.maximum(along - 1.0 - np.arange(len(h)), 0)
+                    rate, match = part.rate, tiles.match
+                    gain = promise(ahead, max(across, 0), rate, match, tiles.extend)
                     most, place, there = tiles.entry_candidates[k, left, a, b].tolist()
-                    assert most == promise.max() == promise[place] and there == h[place]
+                    foreseen, near = (
+                        np.maximum(h + gain, UNREACHABLE),
+                        2 * (match + tiles.extend + 1),
+                    )
+                    assert there == h[place] and abs(most - foreseen[place]) <= near
+                    assert foreseen.max() - foreseen[place] <= near
+
+
+def part_of(rng: np.random.Generator, area: Area, scoring: Scoring) -> Part:
+    """A tile that a path leaves anywhere near its corner, at any rate."""
+    rate = float(rng.integers(-1024 * scoring.gap_extend, 512 * max(0, scoring.highest) + 1)) / 1024
+    exit = int(rng.integers(0, 30)), int(rng.integers(0, 30))
+    return Part(area, offset=int(rng.choice([0, 30, ANYWHERE])), exit=exit, rate=rate)
 
 
 def random_area(rng: np.random.Generator, m: int, n: int, quantum: int) -> Area:
@@ -166,7 +182,7 @@ def test_a_set_of_tiles_is_what_the_reference_gives(lanes: str, local: bool) -> 
                 wholes.append(Whole(area, full_matrices(*codes, scoring, floor, edges)))
             steps = quantum * int(rng.integers(1, 3)), int(rng.integers(1, 300))
             given = [(corner, top, left) for corner, top, left in sides]
-            given_parts = [Part(area, offset=int(rng.choice([0, 30, ANYWHERE]))) for area in areas]
+            given_parts = [part_of(rng, area, scoring) for area in areas]
             outer = tiles.begin(0, given_parts, given, steps)
             for k, whole in enumerate(wholes):
                 whole.check(outer, k, whole.area, m)
