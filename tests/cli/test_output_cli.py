@@ -294,6 +294,6 @@ def test_the_bar_knows_all_pairs(
 ) -> None:
     monkeypatch.setattr(batches, "FIRST_PAIRS", 2)
     bar = Bar()
-    monkeypatch.setattr("pysw_cl.cli.output.progress_of", lambda *_: contextlib.nullcontext(bar))
+    monkeypatch.setattr("pysw_cl.cli.output.progress_of", lambda *_: contextlib.closing(bar))
     assert run(capsys, "align", *files, *options.split())[0] == 0
     assert bar.told == told
