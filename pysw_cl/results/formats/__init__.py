@@ -127,7 +127,8 @@ def check(name: str, setting: Setting) -> None:
         )
     for key in ("fields", "limit", "width"):
         value = getattr(setting, key)
-        if value not in (None, ()) and key not in row.takes:
+        empty = value is None or (isinstance(value, tuple) and not value)
+        if not empty and key not in row.takes:  # an array has no truth value
             able = ", ".join(other for other, one in FORMATS.items() if key in one.takes)
             raise InputError(f"{name} has no choice of {key}; it is for {able}")
         if value is not None and key != "fields":
