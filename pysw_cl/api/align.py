@@ -193,7 +193,9 @@ def align_with(
         count = PROGRAMS[job.output]
         with attempt as device, told(resources.progress) as progress, expecting(count):
             engine = make_engine(resources, device)  # before a folder is made
-            with _saving(job, resources, options.left_align) as saved:
+            saves = resources.checkpoint is not None
+            saving = _saving(job, resources, options.left_align) if saves else nullcontext()
+            with saving as saved:
                 found = run(job, lambda: engine, resources, progress, saved, started)  # noqa: B023
                 return _on_the_left(found, options.left_align)
     raise InternalError("no device was tried")
@@ -208,11 +210,9 @@ def _attempts(job: Job, resources: AlignResources) -> Iterable[AbstractContextMa
 
 
 @contextmanager
-def _saving(job: Job, resources: AlignResources, left_align: bool) -> Iterator[Saved | None]:
-    """Where a job is saved, if it is."""
-    if resources.checkpoint is None:
-        yield None
-        return
+def _saving(job: Job, resources: AlignResources, left_align: bool) -> Iterator[Saved]:
+    """Where a job is saved."""
+    assert resources.checkpoint is not None
     if job.scoring.by_position:
         raise InputError("checkpoint cannot go with a position matrix, which it does not save")
     if job.second_best:

@@ -44,13 +44,11 @@ class TileMap:
         """The map of a sweep over ``shape`` (rows, columns), whose areas begin at row ``start``.
 
         ``tops``: the highest score of areas.  ``skipped``: the share of areas that was skipped."""
-        areas = list(dict.fromkeys([*tops, *skipped]))
-        if areas in ([], [Area(start, start + shape[0], 0, shape[1])]):  # the same, but fast
-            values = [*tops.values()] or [nan], [*skipped.values()] or [0.0]
-            return cls(
-                *(np.array([0, side]) for side in shape),
-                *(np.array([v], np.float64) for v in values),
-            )
+        areas = [*{**tops, **skipped}]
+        if not areas or areas == [(start, start + shape[0], 0, shape[1])]:  # the same, but fast
+            sides = np.array([0, shape[0]]), np.array([0, shape[1]])
+            values = [*tops.values()] or [nan], [*skipped.values()] or [0]
+            return cls(*sides, np.array([values[0]], float), np.array([values[1]], float))
         rows = _cuts(shape[0], [(area.row - start, area.row_end - start) for area in areas])
         columns = _cuts(shape[1], [(area.column, area.column_end) for area in areas])
         scores = np.full((len(rows) - 1, len(columns) - 1), np.nan)
