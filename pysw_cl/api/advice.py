@@ -73,10 +73,10 @@ class Tally:
 
     def messages(self) -> Iterator[str]:
         """What there is to say, if anything."""
-        names = {letter: STAND_INS[letter] for letter in self.scoring.stand_ins}
-        names[""] = f"others as {self.scoring.unknown}"
-        said = [f"{names[one]} ({self.counts[one]:,})" for one in names if self.counts[one]]
-        if said:
+        if any(self.counts.values()):
+            names = {letter: STAND_INS[letter] for letter in self.scoring.stand_ins}
+            names[""] = f"others as {self.scoring.unknown}"
+            said = [f"{names[one]} ({self.counts[one]:,})" for one in names if self.counts[one]]
             name = self.scoring.name
             where = f"the alphabet of {name}" if name else "the alphabet"
             yield f"letters outside {where} were scored as others: {', '.join(said)}"

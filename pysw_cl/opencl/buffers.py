@@ -127,11 +127,15 @@ class Buffers:
 
     def several(self, asked: Mapping[K, Asked]) -> dict[K, Any]:
         """Buffers by name: as of :meth:`of` for arrays, as of :meth:`empty` for sizes."""
+        import pyopencl as cl
+
         if self._kept is None:
             return {name: self._make(one) for name, one in asked.items()}
         sizes = sizes_of(asked.values())
-        with self._runtime.failing:
+        try:
             parts = self._kept.parts(asked.values(), sizes)
+        except cl.Error as error:
+            raise self._runtime.failing.of(error) from None
         made = dict(zip(asked, parts, strict=True))
         for (name, one), part, size in zip(asked.items(), parts, sizes, strict=True):
             if part is None:
@@ -201,11 +205,15 @@ class Buffers:
 
     def send(self) -> None:
         """Enqueue the copies to the device that are still pending."""
-        with self._runtime.failing:
+        import pyopencl as cl
+
+        try:
             if self._kept is not None:
                 self._kept.send()
             if self._aside:
                 self._runtime.queue.finish()
+        except cl.Error as error:
+            raise self._runtime.failing.of(error) from None
 
     def read(self, buffer: Any, count: int, offset: int = 0, dtype: Any = np.int32) -> NDArray[Any]:
         """``count`` items of a buffer from item ``offset``; waits for the queue."""
@@ -214,6 +222,8 @@ class Buffers:
         out = np.empty(count, dtype)
         if count:
             start = offset * out.itemsize
-            with self._runtime.failing:  # an error in a kernel often shows only here
+            try:  # an error in a kernel often shows only here
                 cl.enqueue_copy(self._runtime.queue, out, buffer, src_offset=start).wait()
+            except cl.Error as error:
+                raise self._runtime.failing.of(error) from None
         return out

@@ -37,7 +37,11 @@ class Failing:
             import pyopencl as cl
 
             if isinstance(error, cl.Error):
-                raise DeviceError(f"{self._name} failed: {error}") from None
+                raise self.of(error) from None
+
+    def of(self, error: Exception) -> DeviceError:
+        """What a driver's error becomes; where calls are many, contexts take too long."""
+        return DeviceError(f"{self._name} failed: {error}")
 
 
 class Runtime:
