@@ -57,6 +57,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Seen:
         rows = self._works[True].letters["query"].size
         for part in parts:
             assert 0 <= part.area.row < part.area.row_end <= rows
+            assert part.area.shape[0] % self.row_quantum == 0
             assert 0 <= part.area.column < part.area.column_end <= self.columns
 
     def traced(*_: Any) -> None:

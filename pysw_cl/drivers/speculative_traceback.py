@@ -247,10 +247,11 @@ class SpeculativeTraceback:
         area = other.area
         rows, columns = area.shape
         if above:  # its right edge, from the corner on
-            quantum = self.engine.row_quantum
-            rows = min(rows, -(-reach // quantum) * quantum)
+            rows = min(rows, reach)
         else:
             columns = min(columns, reach)
+        quantum = self.engine.row_quantum
+        rows = -(-rows // quantum) * quantum
         most = Area(area.row, area.row + rows, area.column, area.column + columns)
         exit = (rows - 1, 0) if above else (0, columns - 1)
         return Part(most, other.tile, None, ANYWHERE, exit, self.match / 2)

@@ -118,6 +118,25 @@ def test_a_guess_that_is_wrong(
     assert seen.refused
 
 
+def test_strips_that_are_higher_than_cells(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiles have whole strips, those beside the guess and in the last rows of a grid, too."""
+    plan, rng = {**plan_of("vector"), "T": 32, "alpha": 8}, np.random.default_rng(4)
+    constants(monkeypatch, least_side=300, least_margin=60)
+    for k in range(30):
+        a, b = pairs(("unrelated", "similar")[k % 2], rng, int(rng.integers(300, 1500)))
+        how: dict[str, Any] = {"max_cost": None} if k % 3 else {}
+        both(
+            seen,
+            a,
+            b,
+            plan,
+            mode=("local", "global")[k % 3 > 0],
+            **how,
+            **SCORINGS[k % len(SCORINGS)],
+        )
+    assert seen.traced > 20
+
+
 @every_plan
 def test_guesses_of_any_kind(lanes: str, seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a path enters a cell is guessed at random, often near what is true, with any H."""
