@@ -181,11 +181,18 @@ class _Search:
             return None, found.least
         return self._swept(found.end, found.sweeps[-1], found.grid), found.least
 
-    def _swept(self, end: Hit, result: SweepResult, *more: Any) -> Swept:
+    def _swept(
+        self,
+        end: Hit,
+        result: SweepResult,
+        restarts: RestartPoints | None,
+        compression: EdgeCompression | None = None,
+        ends: list[EdgeArray] | None = None,
+    ) -> Swept:
         """What a sweep found."""
         self.stats.pruned = result.pruned_cells
-        restarts, *others = more
-        return Swept(end, result.tile_map(self.problem.shape), restarts, result, *others)
+        tiles = result.tile_map(self.problem.shape)
+        return Swept(end, tiles, restarts, result, compression, ends)
 
     def sweep_matrix(self, least: int | None) -> Swept:
         """Sweep the whole matrix; ``least``: see `Problem.aim`."""

@@ -7,6 +7,7 @@ row or column and leaves it at its top or left edge, where the next one begins.
 from __future__ import annotations
 
 from bisect import bisect_left
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +43,13 @@ def similarity(rate: float, match: int) -> float:
     """How alike sequences are where each row and column of their path adds ``rate`` to H, from 0
     (it does not grow) to 1 (all letters match)."""
     return min(1.0, max(0.0, 2 * rate / match)) if match else 0.0
+
+
+def rate_of(h: int | None, before: int, letters: int, match: int, extend: int) -> float:
+    """What each of so many rows and columns of a path adds to H, from ``before`` to ``h``; of a
+    path of matches, if ``h`` is not known."""
+    gained = match / 2 if h is None else (h - before) / max(1, letters)
+    return min(match / 2, max(-float(extend), gained))
 
 
 def promise(down: Floats, across: int, rate: float, match: int, extend: int) -> Floats:
@@ -102,11 +110,11 @@ class SweptLines:
         cell."""
         area, (top, left) = cell.area, self.grid.sides(cell.area)
         down, across = row - area.row, column - area.column
-        diagonal, rate = min(down, across), self.match / 2
-        if h is not None and diagonal > 1:  # as if the path came straight
-            edge, at = (top, column - diagonal) if down == diagonal else (left, row - diagonal)
-            gained = (h - edge.h_at(at - 1)) / (2 * diagonal) if at else rate
-            rate = min(rate, max(-float(self.extend), gained))
+        diagonal = min(down, across)  # the rate is that of a path that came straight
+        edge, at = (top, column - diagonal) if down == diagonal else (left, row - diagonal)
+        known = h if diagonal > 1 and at else None
+        before = 0 if known is None else edge.h_at(at - 1)
+        rate = rate_of(known, before, 2 * diagonal, self.match, self.extend)
         found = []
         for edge, first, along, beside in (
             (top, area.column, across, down),
@@ -117,9 +125,9 @@ class SweptLines:
             possible = values + promise(rest, beside, rate, self.match, self.extend)
             at = int(possible.argmax())
             place = first + self.spacing * at + 1
-            row, column = (area.row, place) if edge is top else (place, area.column)
-            found.append((float(possible[at]), Entry(row, column, int(values[at]))))
-        return found[0][1] if found[0][0] >= found[1][0] else found[1][1]
+            corner = (area.row, place) if edge is top else (place, area.column)
+            found.append((float(possible[at]), Entry(*corner, int(values[at]))))
+        return max(found, key=itemgetter(0))[1]
 
     def h_at(self, row: int, column: int) -> int | None:
         """H of a cell of the matrix, if it is on a special row or column; else None."""

@@ -20,11 +20,11 @@ from ..planning.parameters import Tuning
 from ..planning.path_grid import level_shares, level_steps
 from ..results.stats import Stats
 from ..scoring.precision import UNREACHABLE_BELOW
-from ..tiles.contract import ANYWHERE, Engine, Part, TileBatch, TileSet
+from ..tiles.contract import Engine, Part, TileBatch, TileSet
 from ..tiles.special_lines import RestartPoints
 from ..tiles.tile import Area, Hit, Traced
 from .path import Path
-from .path_prediction import Cell, Entry, Lines, SetLines, SweptLines, similarity
+from .path_prediction import Cell, Entry, Lines, SetLines, SweptLines, rate_of, similarity
 from .problem import Problem
 
 
@@ -185,48 +185,43 @@ class SpeculativeTraceback:
         """The tiles of a launch, from a guess backward, and where the path probably goes on after
         them (None: not known)."""
         row, column, h, cell, margin = guess
-        quantum = self.engine.row_quantum
+        match, extend = self.match, self.problem.scoring.gap_extend
         parts: list[Part] = []
-        beside: Part | None = None
+        beside: list[Part] = []
         used = 0
         while len(parts) < self.most_tiles[level]:
             area, tile = cell.area, cell.tile
-            row_end = min(area.row_end, row + margin)
-            column_end = min(area.column_end, column + margin)
-            row_end = area.row + -(-(row_end - area.row) // quantum) * quantum
-            around = Area(area.row, row_end, area.column, column_end)
-            used += self._bytes(level, around)
-            if beside is not None:
-                used += self._bytes(level, beside.area)
+            around = self._part_of(area, row + margin - area.row, column + margin - area.column)
+            used += sum(self._bytes(level, one) for one in (around, *(p.area for p in beside)))
             if parts and used > self.level_bytes[level]:
                 break
-            if beside is not None:
-                parts.append(beside)
             known = None
             pruned = level < len(self.levels) and max(around.shape) >= self.tuning.pruned_side
             if h is not None and pruned:
-                known = h - self.tuning.slack * self.match - self.gap_open
-            offset = row_end - row + column_end - column + margin
-            exit = row_end - row, column_end - column
+                known = h - self.tuning.slack * match - self.gap_open
+            exit = around.row_end - row, around.column_end - column
             entry = lines.entry(cell, min(row, area.row_end), min(column, area.column_end), h)
-            rate = self._rate(row + column - entry.row - entry.column, h, entry.h)
-            parts.append(Part(around, tile, known, offset, exit, rate))
+            letters = row + column - entry.row - entry.column
+            rate = rate_of(h, entry.h, letters, match, extend)
+            parts += [*beside, Part(around, tile, known, sum(exit) + margin, exit, rate)]
             row, column, h = entry.row, entry.column, entry.h
-            if self.problem.floor is not None and h <= self.tuning.begun * self.match:
+            if self.problem.floor is not None and h <= self.tuning.begun * match:
                 return parts, None
             following = lines.cell(row, column, tile) if h >= UNREACHABLE_BELOW else None
             if following is None:
                 return parts, None
-            unlike = max(0.0, 1 - 2 * similarity(rate, self.match))
+            unlike = max(0.0, 1 - 2 * similarity(rate, match))
             margin = self._margin(max(area.shape), unlike)
-            beside = self._beside(lines, cell, entry, margin) if unlike else None
+            beside = self._beside(lines, cell, entry, margin) if unlike else []
             cell = following
         return parts, Guess(row, column, h, cell, margin)
 
-    def _rate(self, letters: int, h: int | None, before: int) -> float:
-        """What each of so many rows and columns of the path adds to H, from ``before`` to ``h``."""
-        most, least = self.match / 2, -float(self.problem.scoring.gap_extend)
-        return most if h is None else min(most, max(least, (h - before) / max(1, letters)))
+    def _part_of(self, area: Area, rows: int, columns: int) -> Area:
+        """The first rows and columns of an area, if it has so many, in whole strips."""
+        quantum = self.engine.row_quantum
+        rows = -(-min(rows, area.shape[0]) // quantum) * quantum
+        columns = min(columns, area.shape[1])
+        return Area(area.row, area.row + rows, area.column, area.column + columns)
 
     def _margin(self, side: int, unlike: float) -> int:
         """Rows and columns beyond a predicted crossing that are computed, too.  ``unlike``: how
@@ -234,27 +229,20 @@ class SpeculativeTraceback:
         more = 1 + (self.tuning.unlike_margin - 1) * unlike
         return int(max(self.tuning.least_margin, side * self.tuning.margin) * more)
 
-    def _beside(self, lines: Lines, cell: Cell, entry: Entry, reach: int) -> Part | None:
+    def _beside(self, lines: Lines, cell: Cell, entry: Entry, reach: int) -> list[Part]:
         """The tile that the path comes to if it enters a grid cell by the other one of its edges;
-        None if it probably does not: it enters more than ``reach`` cells from their corner."""
+        none if it probably does not: it enters more than ``reach`` cells from their corner."""
         row, column = cell.area.row, cell.area.column
         above = entry.row == row
         if entry.row + entry.column - row - column > reach:
-            return None
+            return []
         other = lines.cell(row + above, column + (not above), cell.tile)
         if other is None:
-            return None
-        area = other.area
-        rows, columns = area.shape
-        if above:  # its right edge, from the corner on
-            rows = min(rows, reach)
-        else:
-            columns = min(columns, reach)
-        quantum = self.engine.row_quantum
-        rows = -(-rows // quantum) * quantum
-        most = Area(area.row, area.row + rows, area.column, area.column + columns)
-        exit = (rows - 1, 0) if above else (0, columns - 1)
-        return Part(most, other.tile, None, ANYWHERE, exit, self.match / 2)
+            return []
+        rows, columns = other.area.shape  # of its right edge or its bottom, from the corner on
+        part = self._part_of(other.area, *((reach, columns) if above else (rows, reach)))
+        exit = (part.shape[0] - 1, 0) if above else (0, part.shape[1] - 1)
+        return [Part(part, other.tile, exit=exit, rate=self.match / 2)]
 
     def _bytes(self, level: int, area: Area) -> int:
         """Bytes that a tile of this level takes of the level's memory."""

@@ -126,16 +126,23 @@ class Whole:
                     (1, kept["column", column], row, steps[0], m - row, n - column),
                 ):
                     h = edge.h[first : first + step].astype(np.int64)
-                    ahead = np.maximum(along - 1.0 - np.arange(len(h)), 0)
-                    rate, match = part.rate, tiles.match
-                    gain = promise(ahead, max(across, 0), rate, match, tiles.extend)
+                    ahead = np.maximum(along - 1 - np.arange(len(h)), 0)
+                    match, extend, across = tiles.match, tiles.extend, max(across, 0)
+                    gain = gained(ahead, across, int(1024 * part.rate), match, extend)
+                    foreseen = np.maximum(h + gain, UNREACHABLE)
                     most, place, there = tiles.entry_candidates[k, left, a, b].tolist()
-                    foreseen, near = (
-                        np.maximum(h + gain, UNREACHABLE),
-                        2 * (match + tiles.extend + 1),
-                    )
-                    assert there == h[place] and abs(most - foreseen[place]) <= near
-                    assert foreseen.max() - foreseen[place] <= near
+                    assert most == foreseen.max() == foreseen[place] and there == h[place]
+                    drivers = promise(ahead.astype(float), across, part.rate, match, extend)
+                    assert abs(gain - drivers).max() <= 2 * (match + extend + 1)
+
+
+def gained(down: Ints, across: int, rate: int, match: int, extend: int) -> Ints:
+    """`promise` in integers, as cl/wavefront/tile_edges.cl has it; ``rate`` in 1/1024."""
+    total, lean = down + across, abs(down - across)
+    wide = total * (256 - rate // (2 * match) if rate > 0 and match else 256) // 1024
+    cost = np.where(lean < wide, lean * lean // np.maximum(2 * wide, 1), lean - wide // 2)
+    gain = rate * total - (rate + 1024 * extend) * cost
+    return np.where(gain < 0, -(-gain // 1024), gain // 1024)  # towards 0, as in C
 
 
 def part_of(rng: np.random.Generator, area: Area, scoring: Scoring) -> Part:
