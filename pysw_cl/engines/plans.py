@@ -15,7 +15,7 @@ from ..planning.facts import DeviceFacts
 from ..planning.lane_sets import LANE_SETS, LaneSet
 from ..planning.model.times import GENERIC, Machine
 from ..planning.parameters import SPACE, Tuning
-from ..planning.plan import Plan, check_fields
+from ..planning.plan import Plan
 from ..planning.plan_fields import OWN
 
 P = TypeVar("P", bound=Plan)
@@ -69,7 +69,7 @@ def profiled(plan: P, runtime: Runtime) -> P:
             tuning = Tuning().with_values({**whole, **tuning.changed})
     changed = replace(plan, **values, tuning=tuning)
     try:
-        check_fields(changed)
+        changed.check_fields()
         changed.check_on(runtime.facts)
     except PlanError:
         return plan
@@ -108,7 +108,7 @@ def make_plan(
         plan = _with_wishes(base, {} if wishes is None else wishes, facts)
     else:
         raise PlanError(f"plan must be a Plan or a mapping of its fields, not {shown(wishes)}")
-    check_fields(plan)
+    plan.check_fields()
     if plan.engine != base.engine:
         raise PlanError(f"plan: engine {plan.engine!r} is not {base.engine}, whose plan this is")
     plan.check_on(facts)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cache
 from math import inf
 from operator import attrgetter
 from typing import Any
@@ -43,13 +44,13 @@ class Parameter:
     def checked(self, value: Any) -> Number:
         """``value``, if this parameter allows it; else raises PlanError."""
         whole = isinstance(self.default, int)
-        kinds = (int,) if whole else (int, float)
-        if isinstance(value, bool) or not isinstance(value, kinds):
-            kind = "a whole number" if whole else "a number"
+        is_one = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+        if not is_one or value < self.low:
+            kind = f"a {'whole ' * whole}number of at least {self.low}"
             raise PlanError(f"plan: {self.name} must be {kind}, not {value!r}")
-        if not self.low <= value <= self.high:
-            most = "" if self.high == inf else f" to {self.high}"
-            raise PlanError(f"plan: {self.name} must be from {self.low}{most}, not {value!r}")
+        if value > self.high:
+            why = f" ({self.constraint})" if self.constraint else ""
+            raise PlanError(f"plan: {self.name} is at most {self.high}{why}, not {value}")
         number: Number = value
         return number
 
@@ -64,9 +65,7 @@ def tunable(default: Number, low: Number, high: Number, reason: str, constraint:
 class SweepTuning:
     """How a matrix is swept."""
 
-    longest_side: int = tunable(
-        1 << 23, 1, 1 << 30, "of a tile: its edges are held on the device, 16 bytes a cell"
-    )
+    longest_side: int = tunable(1 << 23, 1, 1 << 30, "of a tile: edges take 16 bytes a cell")
     look_seconds: float = tunable(0.0003, 0, 1, "between two looks at a pipeline: under a tile's")
     tell_seconds: float = tunable(0.5, 0, 3600, "between two reports of a pipeline's tiles")
     guessed_cells: int = tunable(10**10, 0, 1 << 62, "from so many on a strand is guessed cheaply")
@@ -87,20 +86,13 @@ class PipelineTuning:
 class EngineTuning:
     """What an engine does for one tile."""
 
-    small_cells: int = tunable(
-        1 << 18, 0, 1 << 62, "microseconds on a CPU: a tile of fewer is not worth another build"
-    )
+    small_cells: int = tunable(1 << 18, 0, 1 << 62, "of a tile: fewer are not worth another build")
     mixed_cells: int = tunable(1 << 44, 0, 1 << 62, "of a tile of 11-bit lanes: a GPU's seconds")
     mixed_build: float = tunable(7.0, 0, 1e6, "seconds of work that wait for these lanes' build")
     mixed_meanwhile: float = tunable(3.0, 0, 1e6, "seconds of a launch behind which they are built")
     least_hits: int = tunable(1 << 14, 1, 1 << 26, "collected at least, of several best cells")
     recomputed_cells: int = tunable(1 << 22, 0, 1 << 26, "more takes the reference engine seconds")
-    recomputed_moves: int = tunable(
-        1 << 24,
-        1,
-        1 << 40,
-        "cells of a tile with moves in two phases, which one group sweeps",
-    )
+    recomputed_moves: int = tunable(1 << 24, 1, 1 << 40, "of a tile with moves, by one group")
 
 
 @dataclass(frozen=True)
@@ -111,9 +103,7 @@ class SectionTuning:
     most_rows: int = tunable(1 << 15, 0, 1 << 30, "of a tile as wide as the next parameter says")
     longest_row: int = tunable(1 << 25, 1, 1 << 30, "columns of it: their bus takes 800 MB")
     least_columns: int = tunable(1024, 1, 1 << 30, "of a section: it begins with a wait for lanes")
-    least_aspect: float = tunable(
-        2, 0, 1 << 30, "x the rows, of related letters: an alignment of all rows meets few ends"
-    )
+    least_aspect: float = tunable(2, 0, 1 << 30, "x the rows: alignments of all rows meet few ends")
     rounds: int = tunable(0, 0, 1024, "strips of sections for each group; 0: as lane sets say")
     first_overlap: int = tunable(256, 1, 1 << 30, "columns: chance alignments are shorter")
     matrix_overlap: int = tunable(4, 1, 1024, "x the overlap, for many letters: ends are farther")
@@ -122,9 +112,7 @@ class SectionTuning:
     most_overlap: float = tunable(0.75, 0, 1000, "of a section's columns")
     most_refused: float = tunable(0.25, 0, 1, "of the sections: with more it is computed otherwise")
     most_cost: float = tunable(0.95, 0, 1000, "of the cost without sections")
-    most_cost_beside_pruning: float = tunable(
-        0.92, 0, 1000, "of that cost, if blocks could be pruned: sections are not"
-    )
+    most_cost_beside_pruning: float = tunable(0.92, 0, 1000, "the same: sections prune nothing")
 
 
 @dataclass(frozen=True)
@@ -203,9 +191,7 @@ class SavingTuning:
 
     least_seconds: float = tunable(2.0, 0, 86400, "of a slab: launches and crashes cost little")
     least_times: int = tunable(50, 0, 1 << 20, "a slab takes this x its saving at least")
-    least_times_beside: int = tunable(
-        2, 0, 1 << 20, "the same if the device goes on meanwhile: the writer has a core of its own"
-    )
+    least_times_beside: int = tunable(2, 0, 1 << 20, "the same, by a writer on its own core")
     most_growth: int = tunable(4, 1, 1 << 20, "x the last slab: pruning that sped it up may end")
     fill_times: int = tunable(100, 0, 1 << 30, "x the pipeline's fill is a slab's work: so 1% more")
     most_rows: int = tunable(128, 1, 1 << 30, "special rows where no disk size is given")
@@ -218,15 +204,8 @@ class SavingTuning:
 class HeldTuning:
     """Matrices that are held whole."""
 
-    score_cells: int = tunable(
-        1 << 18, 0, 1 << 26, "for a score: a larger one is swept faster in narrow lanes"
-    )
-    path_cells: int = tunable(
-        1 << 20,
-        0,
-        1 << 26,
-        "for each path so far: a larger one is swept faster by all compute units",
-    )
+    score_cells: int = tunable(1 << 18, 0, 1 << 26, "for a score: larger ones have narrow lanes")
+    path_cells: int = tunable(1 << 20, 0, 1 << 26, "for each path: all units sweep larger ones")
     top_cells: int = tunable(1 << 24, 0, 1 << 26, "for many paths: 13 bytes a cell, so 208 MiB")
     kept_bytes: int = tunable(1 << 24, 0, 1 << 30, "of a buffer kept, to save page faults")
 
@@ -244,14 +223,10 @@ class PairTuning:
     moves_share: float = tunable(1 / 8, 0, 1, "of the device's memory, for moves above those")
     group_moves: int = tunable(1 << 28, 1, 1 << 40, "bytes of the moves of one group of lanes")
     counted_cells: int = tunable(1 << 21, 0, 1 << 40, "larger pairs' matches are counted forward")
-    alone_cells: int = tunable(
-        1 << 20, 0, 1 << 40, "a larger pair is aligned alone, on all of a device"
-    )
+    alone_cells: int = tunable(1 << 20, 0, 1 << 40, "a larger pair has all of a device alone")
     cpu_mates: int = tunable(8, 0, 1 << 24, "unless so many are half as large, on a CPU")
     gpu_mates: int = tunable(1024, 0, 1 << 24, "unless so many are half as large, on a GPU")
-    gpu_lane_cells: int = tunable(
-        1 << 17, 1, 1 << 40, "cells that a lane of a GPU sweeps while it aligns a pair alone"
-    )
+    gpu_lane_cells: int = tunable(1 << 17, 1, 1 << 40, "of a lane, while a GPU aligns a pair alone")
     piece_rows: int = tunable(600, 0, 1 << 20, "query letters at most of pairs that a CPU cuts")
     piece_letters: int = tunable(1 << 16, 1, 1 << 24, "target letters of such a piece at most")
     unchosen_cells: int = tunable(1 << 26, 0, 1 << 50, "of a part; of fewer all paths are found")
@@ -263,22 +238,13 @@ class PairTuning:
     far: int = tunable(2, 1, 1 << 20, "x a path's columns: longer targets' ends are found first")
     first_paths: int = tunable(512, 1, 1 << 24, "at most that tell how much is near ends")
     near_share: float = tunable(0.55, 0, 1, "of the cells, near ends: else these come first")
-    gpu_near_cells: int = tunable(
-        1 << 20,
-        0,
-        1 << 40,
-        "of a pair on a GPU: moves of a smaller one cost less than its end",
-    )
+    gpu_near_cells: int = tunable(1 << 20, 0, 1 << 40, "of a pair: a smaller one's moves cost less")
     between_share: float = tunable(
         0.4, 0, 1000, "of those cells, between starts and ends: with less the starts are found, too"
     )
     longest: int = tunable(1 << 20, 1, 1 << 24, "letters, 64 bytes in a lane for each")
-    gpu_longest: int = tunable(
-        1 << 17, 1, 1 << 24, "the same on a GPU, all of which computes a longer one soon"
-    )
-    cpu_in_flight: int = tunable(
-        4, 0, 64, "batches that a CPU has not finished while the next part is laid out"
-    )
+    gpu_longest: int = tunable(1 << 17, 1, 1 << 24, "on a GPU: all of it computes longer ones soon")
+    cpu_in_flight: int = tunable(4, 0, 64, "batches unfinished on a CPU as the next is laid out")
     gpu_in_flight: int = tunable(2, 0, 64, "the same on a GPU, where parts are larger")
 
 
@@ -318,15 +284,17 @@ class Tuning:
         return {name: value for name, value in values.items() if value != SPACE[name].default}
 
 
-def parameters_of(kind: type, prefix: str = "") -> dict[str, Parameter]:
+@cache
+def parameters_of(kind: type) -> dict[str, Parameter]:
     """The parameters among the fields of a dataclass, and of the dataclasses among them."""
     found: dict[str, Parameter] = {}
     for one in fields(kind):
         if "parameter" in one.metadata:
-            declared: Parameter = one.metadata["parameter"]
-            found[prefix + one.name] = replace(declared, name=prefix + one.name)
+            found[one.name] = replace(one.metadata["parameter"], name=one.name)
         elif is_dataclass(one.default):
-            found |= parameters_of(type(one.default), f"{prefix}{one.name}.")
+            group: Any = type(one.default)  # mypy looks for its hash among the fields
+            for name, inner in parameters_of(group).items():
+                found[f"{one.name}.{name}"] = replace(inner, name=f"{one.name}.{name}")
     return found
 
 

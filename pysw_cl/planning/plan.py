@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import gcd
 from typing import Any
 
-from ..errors import PlanError
 from .cost import CellCost, Cost, StripCost
 from .facts import DeviceFacts
 from .lane_sets import LANE_SETS
@@ -143,32 +142,9 @@ class StriplessPlan(Plan):
         return CELL_COST
 
 
-#: The parameters that are fields of a plan, by name.
-FIELDS = parameters_of(Plan)
-
-
-@lru_cache
-def fields_of(kind: type) -> dict[str, Parameter]:
-    """The parameters that are fields of plans of a class, by name."""
-    return FIELDS | parameters_of(kind)
-
-
-def check_fields(plan: Plan) -> None:
-    """Raise PlanError for a field of a plan that is not a whole number or out of range."""
-    kind: Any = type(plan)  # mypy looks for its hash among the fields
-    for name, one in fields_of(kind).items():
-        value = getattr(plan, name)
-        if isinstance(value, bool) or not isinstance(value, int) or value < one.low:
-            least = f"a whole number of at least {one.low}"
-            raise PlanError(f"plan: {name} must be {least}, not {value!r}")
-        if value > one.high:
-            why = f" ({one.constraint})" if one.constraint else ""
-            raise PlanError(f"plan: {name} is at most {one.high}{why}, not {value}")
-
-
 def space() -> dict[str, Parameter]:
     """Every parameter, by its name in a ``plan`` mapping: the fields of a plan, then its tuning.
 
     The defaults are those of `Plan`; a device has its own (`default_plan`).
     """
-    return {**FIELDS, **SPACE}
+    return parameters_of(Plan) | SPACE

@@ -12,7 +12,7 @@ from .facts import DeviceFacts
 from .geometry import tile_shape
 from .lane_sets import LANE_SETS, LaneSet
 from .model.times import GENERIC, Machine
-from .parameters import Tuning, default_tuning, tunable
+from .parameters import Tuning, default_tuning, parameters_of, tunable
 
 #: The version of stored plans; no other can be read.
 VERSION = 3
@@ -22,10 +22,9 @@ FORMS = ("ticketed", "two-phase")
 LANE_BYTES = 24
 #: A device of which nothing is known.
 UNKNOWN = Machine(GENERIC)
-#: Fields that are no wishes, and those that are not stored either.
-OWN = ("device", "alpha_fixed", "B_fixed", "tuning", "machine")
-_PASSING = ("machine",)
-
+#: The field that is not stored, and all that are no wishes.
+PASSING = "machine"
+OWN = ("device", "alpha_fixed", "B_fixed", "tuning", PASSING)
 
 P = TypeVar("P", bound="PlanFields")
 
@@ -39,45 +38,20 @@ class PlanFields:
     lanes: str = "vector"
     form: str = "ticketed"
     B: int = tunable(
-        2,
-        1,
-        1 << 20,
-        "a device has its lane set's groups for each compute unit: enough to hide their latency",
-        "the state of all groups is kept in memory",
+        2, 1, 1 << 20, "enough groups hide latency", "the state of all groups is kept in memory"
     )
     T: int = tunable(
-        64,
-        1,
-        1024,
-        "a device has the lanes of its vectors or warps; fewer if its work-groups are smaller",
-        "one of the values that the lane set allows",
+        64, 1, 1024, "it is a vector or a warp", "one of the values that the lane set allows"
     )
     alpha: int = tunable(
-        16,
-        1,
-        64,
-        "the most rows of a lane: a row costs less in a longer lane; small tiles have fewer",
-        "the rows are kept in registers",
+        16, 1, 64, "a row costs less in a longer lane", "the rows are kept in registers"
     )
     chunk: int = tunable(
-        256,
-        1,
-        1 << 24,
-        "a report costs little beside 256 columns, and the strip below waits for no more",
-        "kernels add it to a column number in 32 bits",
+        256, 1, 1 << 24, "reports cost little", "kernels add it to a column number in 32 bits"
     )
-    tile_cells: int = tunable(
-        1 << 33,
-        1,
-        1 << 62,
-        "a tile is one report: a CPU takes about a second for one, and a GPU has larger ones",
-    )
+    tile_cells: int = tunable(1 << 33, 1, 1 << 62, "a tile is one report: a second of a CPU")
     traceback_tile_cells: int = tunable(
-        1 << 24,
-        1,
-        1 << 62,
-        "4 bits of moves a cell: 8 MiB; more if many groups sweep a tile at once",
-        "moves have to fit the device",
+        1 << 24, 1, 1 << 62, "4 bits of moves a cell: 8 MiB", "moves have to fit the device"
     )
     alpha_fixed: bool = False
     B_fixed: bool = False
@@ -151,16 +125,12 @@ class PlanFields:
     def overrides(self) -> dict[str, Any]:
         """The mapping with which `make_plan` makes this plan again, on any device: numbers and
         names only."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {
-            **{k: v for k, v in values.items() if k not in OWN},
-            **self.tuning.changed,
-        }
+        names = [f.name for f in fields(self) if f.name not in OWN]
+        return {name: getattr(self, name) for name in names} | self.tuning.changed
 
     def facts(self) -> dict[str, Any]:
         """The plan as JSON can hold it."""
-        names = [f.name for f in fields(self) if f.name not in _PASSING]
-        values = {name: getattr(self, name) for name in names}
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != PASSING}
         return {**values, "tuning": self.tuning.changed, "version": VERSION}
 
     @classmethod
@@ -175,11 +145,18 @@ class PlanFields:
                 f"a stored plan has version {shown(version)}; this pysw-cl reads version {VERSION}"
             )
         values = {name: value for name, value in facts.items() if name != "version"}
-        unknown = sorted(set(values) - {f.name for f in fields(cls)} | set(values) & set(_PASSING))
+        unknown = sorted(set(values) - {f.name for f in fields(cls) if f.name != PASSING})
         if unknown:
             raise PlanError(f"a stored plan has a field {unknown[0]!r} that no plan has")
         tuning = Tuning().with_values(values.pop("tuning", {}))
         return cls(**values, tuning=tuning)
+
+    def check_fields(self) -> None:
+        """Raise PlanError for a field that is not a whole number or out of range."""
+        every: Any = PlanFields  # mypy looks for its hash among the fields
+        own: Any = type(self)
+        for name, one in (parameters_of(every) | parameters_of(own)).items():
+            one.checked(getattr(self, name))
 
     def check_on(self, device: DeviceFacts | None) -> None:
         """Raise PlanError if the engine cannot run this plan on the device (None: on any)."""
@@ -195,14 +172,12 @@ class PlanFields:
             raise PlanError(f"plan: {lanes} runs T in {self.lane_set.T}, not {T}")
         if device is None:
             return
+        name, why = device.name, device.why
         if lanes in device.refused_lanes:
-            why = device.why["refused_lanes"]
-            raise PlanError(f"plan: {lanes} lanes are not for {device.name}: {why}")
+            raise PlanError(f"plan: {lanes} lanes are not for {name}: {why['refused_lanes']}")
         if device.least_T > T:
-            why = device.why["least_T"]
-            raise PlanError(
-                f"plan: T is at least {device.least_T} on {device.name}, not {T}: {why}"
-            )
+            least = f"at least {device.least_T} on {name}"
+            raise PlanError(f"plan: T is {least}, not {T}: {why['least_T']}")
         if self.lane_set.per_item is not None:
             self._check_groups(device, self.lane_set.per_item)
 
