@@ -149,11 +149,11 @@ class PairAligner:
 
     def _made(self) -> BatchEngine:
         """The engine, which is made at first."""
-        from ..engines.batch.engine import BatchEngine
-
         options, resources = self.options, self.resources
         runtime = get_runtime(resources.device)  # refused in a process that was forked since
         if self._engine is None:
+            from ..engines.batch.engine import BatchEngine
+
             if resources.kernel_times:
                 runtime = runtime.timed()
             chosen = make_plan(runtime, resources.plan)

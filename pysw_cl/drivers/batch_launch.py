@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,6 @@ from ..engines.batch.bounds import (
     local_width,
     path_reach,
 )
-from ..engines.batch.engine import BatchEngine
-from ..engines.batch.running import Computed, Tops
 from ..planning.parameters import PairTuning
 from ..results.stats import Stats
 from ..scoring.scoring import Scoring
@@ -29,6 +27,10 @@ from .batch_groups import cuts, group_cells, in_order
 from .batch_layout import Lengths, Part
 from .batch_results import FOUND, PATHS, TRACED, Choose, Minus
 from .batch_singles import OneByOne
+
+if TYPE_CHECKING:
+    from ..engines.batch.engine import BatchEngine
+    from ..engines.batch.running import Computed, Tops
 
 Ints = NDArray[np.int32]
 Bools = NDArray[np.bool_]

@@ -53,9 +53,9 @@ def _wavefront_engine() -> type[WavefrontEngine]:
 
 
 def _rowscan(device: Any, wishes: Wishes, timed: bool) -> Engine:
+    runtime = _runtime(device, timed)
     from .rowscan.engine import RowscanEngine
 
-    runtime = _runtime(device, timed)
     plan = make_plan(runtime, wishes, default_rowscan(runtime))
     assert isinstance(plan, RowscanPlan)
     return RowscanEngine(runtime, plan)

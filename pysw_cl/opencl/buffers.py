@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from weakref import WeakSet
 
 import numpy as np
+import pyopencl as cl
 from numpy.typing import NDArray
 
 from ..errors import DeviceMemoryError
@@ -93,8 +94,6 @@ class Buffers:
     __exit__ = free
 
     def _make(self, asked: Asked) -> Any:
-        import pyopencl as cl
-
         size = sizes_of([asked])[0]
         self.bytes += size
         device, buffer = self._runtime.device, None
@@ -127,8 +126,6 @@ class Buffers:
 
     def several(self, asked: Mapping[K, Asked]) -> dict[K, Any]:
         """Buffers by name: as of :meth:`of` for arrays, as of :meth:`empty` for sizes."""
-        import pyopencl as cl
-
         if self._kept is None:
             return {name: self._make(one) for name, one in asked.items()}
         sizes = sizes_of(asked.values())
@@ -183,8 +180,6 @@ class Buffers:
 
     def write(self, buffer: Any, array: NDArray[Any], offset: int = 0) -> None:
         """Enqueue the copy of ``array`` to a buffer from byte ``offset`` on."""
-        import pyopencl as cl
-
         queue = self._runtime.queue
         with self._runtime.failing:
             if array.strides == (0,) and len(array):  # one number, repeated
@@ -197,16 +192,12 @@ class Buffers:
 
     def move(self, source: Any, start: int, to: Any, place: int, count: int) -> None:
         """Enqueue the copy of ``count`` 32-bit numbers from one buffer to another."""
-        import pyopencl as cl
-
         with self._runtime.failing:
             queue, of, at = self._runtime.queue, 4 * start, 4 * place
             cl.enqueue_copy(queue, to, source, src_offset=of, dst_offset=at, byte_count=4 * count)
 
     def send(self) -> None:
         """Enqueue the copies to the device that are still pending."""
-        import pyopencl as cl
-
         try:
             if self._kept is not None:
                 self._kept.send()
@@ -217,8 +208,6 @@ class Buffers:
 
     def read(self, buffer: Any, count: int, offset: int = 0, dtype: Any = np.int32) -> NDArray[Any]:
         """``count`` items of a buffer from item ``offset``; waits for the queue."""
-        import pyopencl as cl
-
         out = np.empty(count, dtype)
         if count:
             start = offset * out.itemsize

@@ -7,6 +7,7 @@ from typing import Any
 from weakref import finalize
 
 import numpy as np
+import pyopencl as cl
 from numpy.typing import NDArray
 
 from ..planning.sizes import pooled_bytes
@@ -57,8 +58,6 @@ def sizes_of(asked: Iterable[Asked]) -> list[int]:
 
 def new_buffer(runtime: Runtime, size: int) -> Any:
     """A buffer of ``size`` bytes with undefined contents."""
-    import pyopencl as cl
-
     return cl.Buffer(runtime.context, cl.mem_flags.READ_WRITE, size)
 
 
@@ -111,8 +110,6 @@ class Arena:
 
     def send(self) -> None:
         """Enqueue the copy of the host's arrays."""
-        import pyopencl as cl
-
         if self._low:
             host = self._host[: self._low]
             cl.enqueue_copy(self._queue, self._buffer, host, is_blocking=False)
@@ -209,8 +206,6 @@ class Pool:
     def large(self, size: int) -> Any:
         """The large buffer, once a job; None if it is too small for these ``size`` bytes, and may
         not become larger."""
-        import pyopencl as cl
-
         if not POOLED_BYTES < size <= self._most_large or self._large_lent:
             return None
         if self._large is None or self._large.size < size:
@@ -223,8 +218,6 @@ class Pool:
         return self._large
 
     def _copy(self, buffer: Any, array: NDArray[Any]) -> None:
-        import pyopencl as cl
-
         host = np.ascontiguousarray(array)
         copy = cl.enqueue_copy(self._runtime.queue, buffer, host, is_blocking=False)
         self._sent.append(copy)  # this keeps the array alive

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyopencl as cl
 
 from ..errors import BuildError, DeviceError, InternalError
 from ..folders import TROUBLE, cache_folder, usual_cache
@@ -78,8 +79,6 @@ def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any
 
     PyOpenCL and the driver keep binaries on disk by source, options, device and driver version.
     """
-    import pyopencl as cl
-
     key = key_of(runtime, spec, defines)
     built = runtime.programs.get(key)
     if built is not None:  # without the lock: another thread may hold it for seconds to build
@@ -105,8 +104,6 @@ def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any
 
 
 def _compiled(runtime: Runtime, spec: KernelSpec, key: Key) -> Any:
-    import pyopencl as cl
-
     source, options = key
     digest, store = _digest_of(runtime.info, key), runtime.store
 
@@ -136,8 +133,6 @@ def _compiled(runtime: Runtime, spec: KernelSpec, key: Key) -> Any:
 def _cached(make: Callable[[], Any]) -> Any:
     """What ``make`` gives, by PyOpenCL; without its cache if that cannot be used: it cannot be
     written, is full, damaged or locked."""
-    import pyopencl as cl
-
     cl._PYOPENCL_NO_CACHE = cl._PYOPENCL_NO_CACHE or cache_folder() != usual_cache()
     try:
         return make()
@@ -202,8 +197,6 @@ def build_meanwhile(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, in
 def wait_until_begun(event: Any) -> None:
     """Wait a little until the device has begun a launch: a driver's thread hands it over, which a
     build would keep waiting."""
-    import pyopencl as cl
-
     status = cl.command_execution_status
     until = time.monotonic() + BEGIN_SECONDS
     while event.command_execution_status > status.RUNNING and time.monotonic() < until:
@@ -218,8 +211,6 @@ def wait(runtime: Runtime, event: Any) -> None:
 
 def running(runtime: Runtime, event: Any) -> bool:
     """Is an enqueued and flushed command not complete yet?  Raises DeviceError if it failed."""
-    import pyopencl as cl
-
     state = int(event.command_execution_status)
     if state < 0:
         raise DeviceError(f"{runtime.info.name} failed: OpenCL error {state}")
@@ -253,8 +244,6 @@ class BoundKernel:
     """This thread's kernel object for a spec; its arguments are set by name."""
 
     def __init__(self, runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]):
-        import pyopencl as cl
-
         key = spec.name, len(spec.arguments), key_of(runtime, spec, defines)
         # a kernel object holds its arguments, so threads must not share one; they are kept because
         # making one takes longer than a small launch
@@ -294,8 +283,6 @@ class BoundKernel:
     def launch(self, groups: int, group_size: int, at_once: bool = False) -> Any:
         """Enqueue ``groups`` work-groups; returns the event.  ``at_once``: flush the queue, so that
         the device begins now."""
-        import pyopencl as cl
-
         try:
             event = cl.enqueue_nd_range_kernel(
                 self._runtime.queue, self._kernel, (groups * group_size,), (group_size,)

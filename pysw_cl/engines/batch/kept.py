@@ -9,14 +9,16 @@ import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import DeviceMemoryError
-from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
+
+if TYPE_CHECKING:
+    from ...opencl.buffers import Buffers
 
 Letters = NDArray[np.uint8]
 Ints = NDArray[np.int32]
@@ -31,6 +33,8 @@ class KeptCodes:
     def __init__(
         self, runtime: Runtime, text: Letters, pairs: NDArray[np.int32], sizes: NDArray[np.int64]
     ) -> None:
+        from ...opencl.buffers import Buffers  # not before a device is used
+
         self.text, self.pairs = text, pairs
         self._places = np.cumsum(sizes) - sizes
         self._begun, self.there = (np.zeros(len(sizes), np.bool_) for _ in range(2))
@@ -158,6 +162,8 @@ class RetainedMemory:
     """Device memory that is kept from batch to batch, because one queue runs them in order."""
 
     def __init__(self, runtime: Runtime) -> None:
+        from ...opencl.buffers import Buffers
+
         self._own = Buffers(runtime)
         self._buffers: dict[str, Any] = {}
         self._host: dict[str, NDArray[Any]] = {}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyopencl as cl
 from numpy.typing import NDArray
 
 from ...opencl.buffers import Buffers
@@ -46,8 +47,6 @@ class Running:
     def fetch_to(self, out: NDArray[Any], buffer: Any, start: int = 0) -> None:
         """Fill ``out`` with the buffer's contents from byte ``start`` on; it holds them when
         `finish` has returned."""
-        import pyopencl as cl
-
         if not self._at_once:
             self._later.append((out, buffer, start))
         elif out.size:
@@ -57,8 +56,6 @@ class Running:
 
     def view(self, buffer: Any, count: int) -> NDArray[np.uint32]:
         """The first ``count`` words of a buffer in the host's memory, from `finish` to `free`."""
-        import pyopencl as cl
-
         kind: Any = np.uint32
         queue, reading = self._runtime.queue, cl.map_flags.READ
         mapped: Any = cl.enqueue_map_buffer(
@@ -70,16 +67,12 @@ class Running:
 
     def begin(self) -> None:
         """All commands are enqueued; the device begins."""
-        import pyopencl as cl
-
         if not self._at_once:
             self._events.append(cl.enqueue_marker(self._runtime.queue))
         self._runtime.queue.flush()
 
     def finish(self) -> None:
         """Wait for the batch; DeviceError if the device failed."""
-        import pyopencl as cl
-
         with self._runtime.failing:
             cl.wait_for_events(self._events)
             for out, buffer, start in self._later:
@@ -87,8 +80,6 @@ class Running:
 
     def read(self, out: NDArray[Any], buffer: Any, start: int = 0) -> None:
         """Fill ``out`` now, beside what the device computes."""
-        import pyopencl as cl
-
         if out.size:
             queue = self._runtime.beside(READING).queue
             cl.enqueue_copy(queue, out, buffer, src_offset=start, is_blocking=True)

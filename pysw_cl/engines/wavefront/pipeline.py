@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import numpy as np
+import pyopencl as cl
 
 from ...errors import DeviceError
 from ...opencl.buffers import Buffers
@@ -155,8 +156,6 @@ class RunningPipeline:
 
     def close(self) -> None:
         """Wait for what is on the device, and give its memory back."""
-        import pyopencl as cl
-
         failed: cl.Error | None = None
         try:
             for side, _ in self._sides:
