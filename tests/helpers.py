@@ -29,8 +29,7 @@ from pysw_cl.planning.plan import Plan
 from pysw_cl.results.cigar import Runs
 from pysw_cl.results.cigar_builder import PathReader
 from pysw_cl.scoring.scoring import NO_CODE, Scoring
-from pysw_cl.sequences.coordinates import Frame
-from pysw_cl.sequences.view import Codes
+from pysw_cl.sequences.view import Codes, Frame
 from pysw_cl.tiles.contract import Engine
 from pysw_cl.tiles.tile import Hit
 

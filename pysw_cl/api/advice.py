@@ -17,8 +17,8 @@ from ..scoring.protein import STAND_INS
 from ..scoring.scoring import Scoring
 from ..scoring.sense import is_linear
 from ..sequences.alphabet import PIECE, Letters
-from ..sequences.coordinates import Frame
 from ..sequences.sequence import as_letters
+from ..sequences.view import Frame
 
 #: The phase of a scoring is looked at when it has compared so many cells: the 50 ms that it takes
 #: are then no more than the comparisons took.

@@ -37,8 +37,8 @@ from ..results.alignment import Alignment
 from ..scoring.frames import make_frames
 from ..scoring.positions import sequence_of
 from ..scoring.precision import check_range
-from ..sequences.coordinates import Strand
 from ..sequences.sequence import as_sequence
+from ..sequences.view import Strand
 from ..tiles.contract import Engine
 from .advice import advise_pair
 from .bar import told

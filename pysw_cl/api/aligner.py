@@ -27,7 +27,7 @@ from ..errors import InputError
 from ..planning.plan import Plan
 from ..results.alignment import Alignment
 from ..scoring.scoring import Scoring
-from ..sequences.coordinates import Strand
+from ..sequences.view import Strand
 from .align import align_top_with, align_with
 from .many import align_many_with
 from .pair_aligner import PairAligner

@@ -24,8 +24,8 @@ from ..planning.plan import Plan
 from ..results.aligned_pair import unscale
 from ..results.alignment import Alignment
 from ..results.stats import Stats
-from ..sequences.coordinates import Strand
 from ..sequences.lent import refuse_masked
+from ..sequences.view import Strand
 from ..tiles.contract import Engine
 from ..tiles.tile import Cells, Hit
 from .align import PROGRAMS, job_of, make_engine

@@ -19,7 +19,7 @@ from ..errors import RecomputedWarning
 from ..planning.plan import Plan
 from ..results.pair_paths import PairPaths
 from ..results.stats import Stats
-from ..sequences.coordinates import Strand
+from ..sequences.view import Strand
 from .advice import advise_tally, tally_of_pairs
 from .pair_aligner import PairAligner, of_alphabet, paths_of
 from .parts import PartLimits, align_iterated

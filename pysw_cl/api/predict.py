@@ -17,7 +17,7 @@ from ..opencl.device import Runtime, get_runtime
 from ..planning.model.predict import Choice, Foreseen, Prediction, choice_of, predicted
 from ..planning.model.runs import swept_again
 from ..planning.plan import Plan
-from ..sequences.coordinates import Strand
+from ..sequences.view import Strand
 from .align import job_of
 
 #: The most letters of a length: no sequence is longer.

@@ -19,10 +19,9 @@ from ..results.alignment import Alignment
 from ..results.cigar_builder import FoundPath, PathReader
 from ..results.stats import Stats
 from ..scoring.scoring import Scoring
-from ..sequences.coordinates import Frame
 from ..sequences.parallel import in_threads
 from ..sequences.sequence import Sequence
-from ..sequences.view import View
+from ..sequences.view import Frame, View
 from ..tiles.tile import Hit
 from ..tiles.tile_map import TileMap
 from .path import Path

@@ -33,7 +33,7 @@ from ..scoring.matrices import is_name
 from ..scoring.positions import scoring_of
 from ..scoring.scoring import Scoring, cached_scoring
 from ..scoring.sense import check_sense
-from ..sequences.coordinates import as_range, check_strand
+from ..sequences.view import as_range, check_strand
 from .batch_results import fields_of
 from .problem import FreeEnds, check_mode
 from .progress import Progress

@@ -19,8 +19,8 @@ from ..planning.model.predict import Foreseen
 from ..planning.model.runs import Name, Setting, Strips, sweep_of, swept_again
 from ..planning.model.times import lag_of
 from ..sequences.alphabet import is_nucleotide
-from ..sequences.coordinates import Frame
 from ..sequences.kmers import OTHERS, K, Sample, samples_of
+from ..sequences.view import Frame
 
 Floats = NDArray[np.float64]
 

@@ -15,8 +15,7 @@ import numpy as np
 
 from ..planning.parameters import TracebackTuning, default_tuning
 from ..scoring.scoring import Scoring
-from ..sequences.coordinates import Frame
-from ..sequences.view import View
+from ..sequences.view import Frame, View
 from ..tiles.tile import Hit
 from .cigar import Moves, Runs, check_region, consumed, joined, opposite, piece_runs
 

@@ -8,9 +8,8 @@ import numpy as np
 
 from ..errors import InputError, SequenceError
 from ..sequences.alphabet import COMPLEMENT, NO_CODE, first_outside, show_byte
-from ..sequences.coordinates import Frame
 from ..sequences.sequence import Sequence, check_letters
-from ..sequences.view import Codes
+from ..sequences.view import Codes, Frame
 from .scoring import Scoring
 
 #: The codes of a range of at most so many letters are made when its letters are checked, and kept:

@@ -16,7 +16,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from .alphabet import Letters
-from .coordinates import Frame
+from .view import Frame
 
 #: Words, in the narrowest unsigned numbers that hold them.
 Words = NDArray[Any]

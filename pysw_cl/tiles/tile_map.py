@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..sequences.coordinates import Frame
+from ..sequences.view import Frame
 from .tile import Area
 
 #: A map has at most so many rows and columns of rectangles; more tiles than that are merged.

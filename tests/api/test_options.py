@@ -33,7 +33,7 @@ from pysw_cl.drivers.options import (
 )
 from pysw_cl.drivers.problem import MODES
 from pysw_cl.errors import InputError, ScoringError
-from pysw_cl.sequences.coordinates import STRANDS
+from pysw_cl.sequences.view import STRANDS
 
 #: What each command makes of its arguments.
 KINDS: dict[str, tuple[type[Any], ...]] = {

@@ -22,7 +22,7 @@ from pysw_cl.planning.model.times import GENERIC, Machine
 from pysw_cl.planning.plan import Plan
 from pysw_cl.scoring.scoring import Scoring, cached_scoring, make_scoring
 from pysw_cl.sequences.alphabet import COMPLEMENT
-from pysw_cl.sequences.coordinates import Frame
+from pysw_cl.sequences.view import Frame
 
 ACGT = np.frombuffer(b"ACGT", np.uint8)
 PROTEIN = np.frombuffer(b"ARNDCQEGHILKMFPSTWYV", np.uint8)

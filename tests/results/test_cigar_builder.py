@@ -23,7 +23,7 @@ from pysw_cl.results.alignment import Alignment
 from pysw_cl.results.cigar_builder import FoundPath, PathReader
 from pysw_cl.scoring.scoring import Scoring, make_scoring
 from pysw_cl.sequences import parallel
-from pysw_cl.sequences.coordinates import Frame
+from pysw_cl.sequences.view import Frame
 from pysw_cl.tiles.tile import Hit, StoredMoves, TileJob, TileResult, Traced
 
 ACGT = np.frombuffer(b"ACGTN", np.uint8)
