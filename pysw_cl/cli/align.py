@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import RangeError, SequenceError
 from ..results.formats.row import Row, row_of
-from .arguments import add_compared, add_run
+from .arguments import declare, declare_compared, declare_run
 from .asked import align_asked, check_together, setting_asked, usage
 from .output import Results, Running, running
-from .parser import count, number
 from .records import counted, every_pair, how_many, matched_pairs, only, place, ranges, sides_of
 from .resume import SavedPairs
 
@@ -50,53 +49,11 @@ def add_to(commands: Any) -> None:
             "align --checkpoint job --stop-after 2h chr1.fa chr2.fa    a long run by parts",
         ),
     )
-    _add_choice(parser.group("pairs and results"))
-    add_compared(parser)
-    add_run(
-        parser,
-        run,
-        "save rows there, and go on if a run was interrupted; of several pairs each has a folder "
-        "in it",
-    )
+    choice = "--pairs --skip-bad --min-score --top --alignments --second-best"
+    declare(parser, "pairs and results", choice)
+    declare_compared(parser)
+    declare_run(parser, run, {})
     parser.set_defaults(picture=None)
-
-
-def _add_choice(add: Any) -> None:
-    """Declare which pairs are aligned, and which results are printed."""
-    add(
-        "--pairs",
-        action="store_true",
-        help="align record i of QUERY with record i of TARGET only",
-    )
-    add(
-        "--skip-bad",
-        action="store_true",
-        help="leave out records that are empty or have letters that the scoring does not have; "
-        "each is named on standard error (default: they are an error)",
-    )
-    add("--min-score", metavar="N", type=number, help="leave out results that score less")
-    add(
-        "--top",
-        metavar="N",
-        type=count,
-        help="the N best targets of each query, the best first; the order of the file where scores "
-        "are equal",
-    )
-    add(
-        "--alignments",
-        metavar="K",
-        type=count,
-        help="up to K local alignments a pair that share no aligned pair of letters, best first, "
-        "which score at least 1 or --min-score; pairs are compared one after the other then, not "
-        "many together, which takes several times as long",
-    )
-    add(
-        "--second-best",
-        action="store_true",
-        help="also the highest score of an end outside the best alignment's part of both sequences "
-        "(with --strand both, on the other strand, too): the tag XS in SAM and PAF, whose mapping "
-        "quality is 0 where it equals the score; a column of tsv, a field of jsonl",
-    )
 
 
 def add_plot_to(commands: Any) -> None:
@@ -109,13 +66,10 @@ def add_plot_to(commands: Any) -> None:
         "the path, the highest score of each tile, and what was pruned. Needs matplotlib.",
         examples=("plot human.fa chimp.fa picture.png", "plot --mode global a.fa b.fa picture.svg"),
     )
-    add_compared(parser)
+    declare_compared(parser)
     parser.add_argument("picture", metavar="PICTURE")
-    add_run(
-        parser,
-        run,
-        "save rows there, and go on if a run was interrupted; draw a run that is finished",
-    )
+    saved = "save rows there, and go on if a run was interrupted; draw a run that is finished"
+    declare_run(parser, run, {"help": saved})
     one = {"pairs": False, "skip_bad": False, "second_best": False}
     parser.set_defaults(**one, min_score=None, top=None, alignments=None)
 

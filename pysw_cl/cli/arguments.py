@@ -1,106 +1,184 @@
-"""Arguments that several subcommands have.
-
-``add`` is the method ``add_argument`` of a parser, or of a group of its options."""
+"""The options of the command: one table says what each is called, how its text is read, and what
+it is for.  The library's argument that it becomes has its name, or the one in the table.
+"""
 
 from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..results.formats import FORMATS
 from . import parser as read
 from .parser import Parser
-from .progress import add_quiet
 
 
-def add_compared(parser: Parser) -> None:
+class Option(NamedTuple):
+    """What is declared of an option, in words of `argparse`."""
+
+    #: What reads its value: a function, the values that there are, or bool: it has none.
+    type: Any
+    metavar: str | None
+    default: Any
+    help: str | None
+    #: The argument that it becomes, if that is called otherwise.
+    dest: str | None = None
+
+
+_RANGE = (
+    "compare only these letters of each {}, counted from 1 and END included, as in samtools; "
+    "START- goes on to the end"
+)
+OPTIONS = {
+    # pairs and results
+    "--pairs": Option(bool, None, False, "align record i of QUERY with record i of TARGET only"),
+    "--skip-bad": Option(bool, None, False,
+        "leave out records that are empty or have letters that the scoring does not have; each is "
+        "named on standard error (default: they are an error)"),
+    "--min-score": Option(read.number, "N", None, "leave out results that score less"),
+    "--top": Option(read.count, "N", None,
+        "the N best targets of each query, the best first; the order of the file where scores are "
+        "equal"),
+    "--alignments": Option(read.count, "K", None,
+        "up to K local alignments a pair that share no aligned pair of letters, best first, which "
+        "score at least 1 or --min-score; pairs are compared one after the other then, not many "
+        "together, which takes several times as long"),
+    "--second-best": Option(bool, None, False,
+        "also the highest score of an end outside the best alignment's part of both sequences "
+        "(with --strand both, on the other strand, too): the tag XS in SAM and PAF, whose mapping "
+        "quality is 0 where it equals the score; a column of tsv, a field of jsonl"),
+    # comparison
+    "--mode": Option(read.mode, "{local,global}", "local",
+        "default: local; --free-ends makes a global comparison a semi-global one"),
+    "--free-ends": Option(read.free_ends, "ENDS", False,
+        "which end gaps are free in global mode, 0 or 1 each: one value for all, two for gaps in "
+        "the query and in the target, or four for query start, query end, target start, target "
+        "end; 1,0 fits a short query into a long target (default: 0)"),
+    "--strand": Option(("plus", "minus", "both"), None, "plus",
+        "align each query as it is, its reverse complement, or whichever of them scores more; "
+        "nucleotides only (default: plus)"),
+    "--left-align": Option(bool, None, False,
+        "move every gap to the left, along the target, as far as the score stays the same, as "
+        "minimap2 and VCF have them"),
+    "--query-range": Option(read.letter_range, "START-END", None, _RANGE.format("query")),
+    "--target-range": Option(read.letter_range, "START-END", None, _RANGE.format("target")),
+    "--max-cost": Option(read.max_cost, "N", "auto",
+        "in global mode, how far below the best conceivable score the first band of the matrix "
+        "reaches; auto: find out; none: compute all cells; never changes a result; with N several "
+        "pairs are compared one after the other, not many together (default: auto)"),
+    # places
+    "-k": Option(read.count, "K", 200, "how many for each pair (default: 200)"),
+    "--min-separation": Option(int, "LETTERS", 0,
+        "leave out an end that is nearer than this, in both sequences, to a better one"),
+    "--places": Option(bool, None, False,
+        "one end for each alignment, of alignments that share no aligned pair of letters, as align "
+        "--alignments K finds them (default: every cell is an end)"),
+    # scoring
+    "--match": Option(read.number, "N", None, "score of two equal letters (default: 1)"),
+    "--mismatch": Option(read.number, "N", None, "score of two others (default: -3)"),
+    "--matrix": Option(None, "NAME", None,
+        "a named substitution matrix, for example BLOSUM62, or a file with one in NCBI's format"),
+    "--gap-open": Option(read.number, "N", None,
+        "paid once by every gap; a gap of k letters costs open + k * extend (default: what is "
+        "usual for the matrix, 11 for BLOSUM62; 3 without one)"),
+    "--gap-extend": Option(read.number, "N", None,
+        "per letter (default: what is usual for the matrix, 1 for BLOSUM62; 2 without one)"),
+    "--wildcard": Option(None, "LETTER", None,
+        "a letter that scores 0 against everything, and so do those that are scored as it is (O "
+        "with X, U with C or T)"),
+    "--unknown-as": Option(None, "LETTER", "error",
+        "take letters outside the alphabet as this one, such as X for proteins (default: they are "
+        "errors)", "unknown"),
+    "--allow-odd-scoring": Option(bool, None, False,
+        "take scores that are errors otherwise: in local mode without a positive one, in global "
+        "mode a mismatch above the match"),
+    # output
+    "--output": Option(("score", "ends", "path"), None, "path",
+        "how much to compute (default: path)"),
+    "--paths": Option(bool, None, False,
+        "write the best alignment that ends at each place, in a format of align, in the place of "
+        "the table"),
+    "--outfmt": Option(read.outfmt, "{" + ",".join(FORMATS) + "}", None,
+        "; ".join(f"{name}: {one.about}" for name, one in FORMATS.items())
+        + " (default: what the end of the name of -o says, else paf, which needs --output path, "
+        "and tsv for less)"),
+    "--width": Option(read.count, "N", None,
+        "letters on a line of --outfmt pair and fasta (default: 60)"),
+    "--limit": Option(read.count, "N", None,
+        "columns of an alignment that --outfmt pair shows (default: all)"),
+    "-o": Option(None, "FILE", None,
+        "write the results to FILE, which appears when all are there (default: standard output)",
+        "out"),
+    "-v --verbose": Option(bool, None, False,
+        "say on standard error which device and plan are used, and what the run cost"),
+    # run
+    "--device": Option(None, None, "auto",
+        "auto, cpu, gpu, or platform:device as indices or parts of names, as `devices` lists them; "
+        "cpu/4: in at most four threads (default: auto)"),
+    "--threads": Option(read.count, "N", None,
+        "compute in at most so many threads, on a CPU (default: one for each of its cores)"),
+    "--engine": Option(None, None, "auto",
+        "auto, wavefront, rowscan or reference (default: auto)"),
+    "--plan": Option(read.plan, "KEY=VALUE,...", None,
+        "set B, T, alpha, lanes, form, engine or another parameter by hand, such as "
+        "B=4,traceback.pieces=8"),
+    "--checkpoint": Option(None, "DIR", None,
+        "save rows there, and go on if a run was interrupted; of several pairs each has a folder "
+        "in it"),
+    "--disk-size": Option(read.size, "SIZE", None,
+        "bytes that DIR may take, like 500M or 10G (default: 10G, or less for 128 rows)"),
+    "--stop-after": Option(read.seconds, "TIME", None,
+        "stop at the next row after this time, like 90m or 2h, with exit code 3"),
+    "-q --quiet": Option(bool, None, False, "no progress bar, even on a terminal"),
+}  # fmt: skip
+
+#: Options that several subcommands have, by their groups.
+DEVICE = "--device --threads"
+SCORES = "--match --mismatch --matrix --gap-open --gap-extend"
+SCORING = f"{SCORES} --wildcard --unknown-as --allow-odd-scoring"
+FORMAT = "--outfmt --width --limit"
+
+
+def declare(parser: Parser, title: str, names: str, **other: Any) -> None:
+    """Declare some of `OPTIONS` in the group with this title ("options": that of ``--help``);
+    ``other``: what is said otherwise of them."""
+    add = parser.group(title)
+    for name in names.split():
+        flags = next(key for key in OPTIONS if name in key.split())
+        option = {**OPTIONS[flags]._asdict(), **other}
+        known = {key: value for key, value in option.items() if value is not None}
+        kind = known.pop("type", None)
+        if kind is bool:
+            known["action"] = "store_true"
+        elif kind is not None:
+            known["choices" if isinstance(kind, tuple) else "type"] = kind
+        add(*flags.split(), **known)
+
+
+def declare_compared(parser: Parser) -> None:
     """Declare what `align` and `plot` have in common: two files, and how they are compared."""
     parser.add_argument("query", metavar="QUERY")
     parser.add_argument("target", metavar="TARGET")
-    add = parser.group("comparison")
-    add(
-        "--mode",
-        metavar="{local,global}",
-        type=read.mode,
-        default="local",
-        help="default: local; --free-ends makes a global comparison a semi-global one",
-    )
-    add(
-        "--free-ends",
-        metavar="ENDS",
-        type=read.free_ends,
-        default=False,
-        help="which end gaps are free in global mode, 0 or 1 each: one value for all, two for gaps "
-        "in the query and in the target, or four for query start, query end, target start, target "
-        "end; 1,0 fits a short query into a long target (default: 0)",
-    )
-    add_scoring(parser.group("scoring"))
-    add_strand(add)
-    add(
-        "--left-align",
-        action="store_true",
-        help="move every gap to the left, along the target, as far as the score stays the same, as "
-        "minimap2 and VCF have them",
-    )
-    add_ranges(add)
-    add(
-        "--max-cost",
-        metavar="N",
-        type=read.max_cost,
-        default="auto",
-        help="in global mode, how far below the best conceivable score the first band of the "
-        "matrix reaches; auto: find out; none: compute all cells; never changes a result; with N "
-        "several pairs are compared one after the other, not many together (default: auto)",
-    )
-    add_output(parser.group("output"))
-    add_device(parser.group("run"))
+    declare(parser, "comparison", "--mode --free-ends")
+    declare(parser, "scoring", SCORING)
+    ranges = "--query-range --target-range"
+    declare(parser, "comparison", f"--strand --left-align {ranges} --max-cost")
+    declare(parser, "output", "--output")
+    declare(parser, "run", DEVICE)
 
 
-def add_strand(add: Callable[..., Any]) -> None:
-    """Declare ``--strand``."""
-    add(
-        "--strand",
-        choices=("plus", "minus", "both"),
-        default="plus",
-        help="align each query as it is, its reverse complement, or whichever of them scores more; "
-        "nucleotides only (default: plus)",
-    )
+def declare_run(
+    parser: Parser, run: Callable[[Namespace], int], checkpoint: dict[str, str] | None = None
+) -> None:
+    """Declare where results go and how they are computed; ``run`` is the subcommand.
 
-
-def add_ranges(add: Callable[..., Any]) -> None:
-    """Declare the parts of sequences that are compared."""
-    for side in ("query", "target"):
-        add(
-            f"--{side}-range",
-            metavar="START-END",
-            type=read.letter_range,
-            help=f"compare only these letters of each {side}, counted from 1 and END included, as "
-            "in samtools; START- goes on to the end",
-        )
-
-
-def add_output(add: Callable[..., Any]) -> None:
-    """Declare ``--output``."""
-    choices = ("score", "ends", "path")
-    add("--output", choices=choices, default="path", help="how much to compute (default: path)")
-
-
-def add_device(add: Callable[..., Any]) -> None:
-    """Declare ``--device`` and ``--threads``."""
-    add(
-        "--device",
-        default="auto",
-        help="auto, cpu, gpu, or platform:device as indices or parts of names, as `devices` lists "
-        "them; cpu/4: in at most four threads (default: auto)",
-    )
-    add_threads(add)
-
-
-def add_threads(add: Callable[..., Any]) -> None:
-    """Declare ``--threads``."""
-    text = "compute in at most so many threads, on a CPU (default: one for each of its cores)"
-    add("--threads", metavar="N", type=read.count, help=text)
+    ``checkpoint``: what is said otherwise of ``--checkpoint``, if it has that option."""
+    declare(parser, "output", f"{FORMAT} -o -v")
+    declare(parser, "run", "--plan")
+    if checkpoint is not None:
+        declare(parser, "run", "--checkpoint", **checkpoint)
+    declare(parser, "run", "--disk-size --stop-after -q")
+    parser.set_defaults(run=run)
 
 
 def limit_threads(args: Namespace) -> None:
@@ -111,132 +189,3 @@ def limit_threads(args: Namespace) -> None:
 
         args.device = f"{args.device or 'auto'}/{threads}"
         parallel.AT_ONCE = min(parallel.AT_ONCE, threads)
-
-
-def add_scores(add: Callable[..., Any]) -> None:
-    """Declare scores and gap costs."""
-    add("--match", metavar="N", type=read.number, help="score of two equal letters (default: 1)")
-    add("--mismatch", metavar="N", type=read.number, help="score of two others (default: -3)")
-    add(
-        "--matrix",
-        metavar="NAME",
-        help="a named substitution matrix, for example BLOSUM62, or a file with one in NCBI's "
-        "format",
-    )
-    add(
-        "--gap-open",
-        metavar="N",
-        type=read.number,
-        help="paid once by every gap; a gap of k letters costs open + k * extend (default: what is "
-        "usual for the matrix, 11 for BLOSUM62; 3 without one)",
-    )
-    add(
-        "--gap-extend",
-        metavar="N",
-        type=read.number,
-        help="per letter (default: what is usual for the matrix, 1 for BLOSUM62; 2 without one)",
-    )
-
-
-def add_scoring(add: Callable[..., Any]) -> None:
-    """Declare the scoring."""
-    add_scores(add)
-    add(
-        "--wildcard",
-        metavar="LETTER",
-        help="a letter that scores 0 against everything, and so do those that are scored as it is "
-        "(O with X, U with C or T)",
-    )
-    add(
-        "--unknown-as",
-        dest="unknown",
-        metavar="LETTER",
-        default="error",
-        help="take letters outside the alphabet as this one, such as X for proteins (default: they "
-        "are errors)",
-    )
-    add(
-        "--allow-odd-scoring",
-        action="store_true",
-        help="take scores that are errors otherwise: in local mode without a positive one, in "
-        "global mode a mismatch above the match",
-    )
-
-
-def add_formats(add: Callable[..., Any]) -> None:
-    """Declare the form of results."""
-    add(
-        "--outfmt",
-        metavar="{" + ",".join(FORMATS) + "}",
-        type=read.outfmt,
-        help="; ".join(f"{name}: {one.about}" for name, one in FORMATS.items())
-        + " (default: what the end of the name of -o says, else paf, which needs --output path, "
-        "and tsv for less)",
-    )
-    add(
-        "--width",
-        metavar="N",
-        type=read.count,
-        help="letters on a line of --outfmt pair and fasta (default: 60)",
-    )
-    add(
-        "--limit",
-        metavar="N",
-        type=read.count,
-        help="columns of an alignment that --outfmt pair shows (default: all)",
-    )
-
-
-def add_out(add: Callable[..., Any]) -> None:
-    """Declare ``-o``."""
-    add(
-        "-o",
-        dest="out",
-        metavar="FILE",
-        help="write the results to FILE, which appears when all are there (default: standard "
-        "output)",
-    )
-
-
-def add_plan(add: Callable[..., Any]) -> None:
-    """Declare ``--plan``."""
-    add(
-        "--plan",
-        metavar="KEY=VALUE,...",
-        type=read.plan,
-        help="set B, T, alpha, lanes, form, engine or another parameter by hand, such as "
-        "B=4,traceback.pieces=8",
-    )
-
-
-def add_run(parser: Parser, run: Callable[[Namespace], int], checkpoint: str | None = None) -> None:
-    """Declare where results go and how they are computed; ``run`` is the subcommand.
-
-    ``checkpoint``: the help of ``--checkpoint``, if it has that option."""
-    add = parser.group("run")
-    add_output_file = parser.group("output")
-    add_formats(add_output_file)
-    add_out(add_output_file)
-    add_output_file(
-        "-v",
-        "--verbose",
-        action="store_true",
-        help="say on standard error which device and plan are used, and what the run cost",
-    )
-    add_plan(add)
-    if checkpoint is not None:
-        add("--checkpoint", metavar="DIR", help=checkpoint)
-    add(
-        "--disk-size",
-        metavar="SIZE",
-        type=read.size,
-        help="bytes that DIR may take, like 500M or 10G (default: 10G, or less for 128 rows)",
-    )
-    add(
-        "--stop-after",
-        metavar="TIME",
-        type=read.seconds,
-        help="stop at the next row after this time, like 90m or 2h, with exit code 3",
-    )
-    add_quiet(add)
-    parser.set_defaults(run=run, usage_error=parser.error)

@@ -8,9 +8,9 @@ from argparse import Namespace
 from typing import Any
 
 from ..errors import DeviceError
-from .arguments import add_device
+from .arguments import DEVICE, declare
 from .asked import usage
-from .progress import add_quiet, progress_of
+from .progress import progress_of
 
 #: The files that are aligned, in the folder of examples.
 DEMO = ("NC_012920.1.fasta", "GU112745.1.fasta")
@@ -54,7 +54,7 @@ def add_prepare_to(commands: Any) -> None:
         help="build the kernels of a device now, for images, clusters and tests",
         examples=("prepare", "prepare --device gpu --for dna,many"),
     )
-    add_device(parser.group("run"))
+    declare(parser, "run", DEVICE)
     parser.add_argument(
         "--for",
         dest="kinds",
@@ -62,8 +62,8 @@ def add_prepare_to(commands: Any) -> None:
         default="dna,protein,global,many",
         help="what to prepare for, with commas between (default: dna,protein,global,many)",
     )
-    add_quiet(parser.add_argument)
-    parser.set_defaults(run=_prepare, usage_error=parser.error)
+    declare(parser, "options", "-q")
+    parser.set_defaults(run=_prepare)
 
 
 def _prepare(args: Namespace) -> int:
@@ -85,8 +85,8 @@ def add_demo_to(commands: Any) -> None:
     parser = commands.add_parser(
         "demo", help="align the human and the chimpanzee mitochondrion", examples=("demo",)
     )
-    add_device(parser.group("run"))
-    add_quiet(parser.add_argument)
+    declare(parser, "run", DEVICE)
+    declare(parser, "options", "-q")
     parser.set_defaults(run=_demo)
 
 

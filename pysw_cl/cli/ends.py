@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..results.formats import FOREIGN, end_of_name, format_of_file
 from ..results.formats.row import row_of, shown_name
-from . import arguments
+from .arguments import DEVICE, FORMAT, SCORING, declare
 from .asked import check_output, options_asked, resources_asked, setting_asked, usage
 from .output import Results, running
-from .parser import count, number
-from .progress import add_quiet
 from .records import counted, every_pair, ranges, sides_of
 
 if TYPE_CHECKING:
@@ -44,44 +42,15 @@ def add_to(commands: Any) -> None:
         "--output ends.",
         examples=("ends -k 20 read.fa genome.fa", "ends --paths --outfmt sam read.fa genome.fa"),
     )
-    add = parser.add_argument
-    add("query", metavar="QUERY")
-    add("target", metavar="TARGET")
-    add = parser.group("places")
-    add("-k", metavar="K", type=count, default=200, help="how many for each pair (default: 200)")
-    add(
-        "--min-separation",
-        metavar="LETTERS",
-        type=int,
-        default=0,
-        help="leave out an end that is nearer than this, in both sequences, to a better one",
-    )
-    add(
-        "--places",
-        action="store_true",
-        help="one end for each alignment, of alignments that share no aligned pair of letters, as "
-        "align --alignments K finds them (default: every cell is an end)",
-    )
-    add("--min-score", metavar="N", type=number, default=1, help="the least score (default: 1)")
-    arguments.add_ranges(add)
-    arguments.add_strand(add)
-    arguments.add_scoring(parser.group("scoring"))
-    add = parser.group("output")
-    arguments.add_out(add)
-    add(
-        "--paths",
-        action="store_true",
-        help="write the best alignment that ends at each place, in a format of align, in the place "
-        "of the table",
-    )
-    arguments.add_formats(add)
-    add = parser.group("run")
-    arguments.add_device(add)
-    add("--engine", default="auto", help="auto, wavefront, rowscan or reference (default: auto)")
-    arguments.add_plan(add)
-    add_quiet(add)
-    parser.set_defaults(run=run, usage_error=parser.error, mode="local")
-    parser.set_defaults(verbose=False, checkpoint=None)
+    for side in ("query", "target"):
+        parser.add_argument(side, metavar=side.upper())
+    declare(parser, "places", "-k --min-separation --places")
+    declare(parser, "places", "--min-score", default=1, help="the least score (default: 1)")
+    declare(parser, "places", "--query-range --target-range --strand")
+    declare(parser, "scoring", SCORING)
+    declare(parser, "output", f"-o --paths {FORMAT}")
+    declare(parser, "run", f"{DEVICE} --engine --plan -q")
+    parser.set_defaults(run=run, mode="local", verbose=False, checkpoint=None)
 
 
 def run(args: Namespace) -> int:

@@ -35,6 +35,7 @@ class Parser(argparse.ArgumentParser):
         if shown:
             options["epilog"] = f"examples:{shown}"
         super().__init__(allow_abbrev=False, formatter_class=_Help, **options)
+        self.set_defaults(usage_error=self.error)
         self._words: list[str] = []
 
     def group(self, title: str) -> Callable[..., Any]:

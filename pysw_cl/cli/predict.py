@@ -10,9 +10,8 @@ from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from .arguments import add_device, add_output, add_plan, add_scores, add_strand
+from .arguments import DEVICE, SCORES, declare
 from .asked import scores_asked, usage
-from .parser import mode
 
 if TYPE_CHECKING:
     from ..planning.model.predict import Prediction
@@ -41,15 +40,12 @@ def add_to(commands: Any) -> None:
         add = parser.add_argument
         add("query", metavar="QUERY", help="a length such as 33M or 1500, or a file")
         add("target", metavar="TARGET", help="as QUERY")
-        add = parser.group("comparison")
-        add("--mode", metavar="{local,global}", type=mode, default="local", help="default: local")
+        declare(parser, "comparison", "--mode", help="default: local")
         if parser is predict:
-            add_strand(add)
-            add_output(add)
-        add_scores(parser.group("scoring"))
-        add_device(parser.group("run"))
-        add_plan(parser.group("run"))
-        parser.set_defaults(run=run, usage_error=parser.error)
+            declare(parser, "comparison", "--strand --output")
+        declare(parser, "scoring", SCORES)
+        declare(parser, "run", f"{DEVICE} --plan")
+        parser.set_defaults(run=run)
     predict.add_argument(
         "--plot", metavar="FILE", help="draw what the device's profile measured and predicts"
     )

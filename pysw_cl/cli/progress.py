@@ -7,18 +7,13 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from ..api.bar import ProgressBar
 
 #: Seconds that whoever reads a pipe has to write to the terminal, before the bar is drawn again.
 PIPE_SECONDS = 0.1
-
-
-def add_quiet(add: Any) -> None:
-    """Declare ``--quiet`` on a parser, whose ``add_argument`` is given."""
-    add("-q", "--quiet", action="store_true", help="no progress bar, even on a terminal")
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import CheckpointError, PlanError, Stopped
 from ..results.formats.row import row_of
-from .arguments import add_run, add_threads
+from .arguments import declare, declare_run
 from .asked import check_output, resources_asked, setting_asked, usage
 from .output import Results, running
 
@@ -45,9 +45,10 @@ def add_to(commands: Any) -> None:
         examples=("resume job", "resume job --stop-after 2h -o result.paf"),
     )
     parser.add_argument("checkpoint", metavar="DIR")
-    parser.group("run")("--device", help="as for align (default: as the run began)")
-    add_threads(parser.group("run"))
-    add_run(parser, run)
+    began = "as for align (default: as the run began)"
+    declare(parser, "run", "--device", default=None, help=began)
+    declare(parser, "run", "--threads")
+    declare_run(parser, run)
 
 
 def run(args: Namespace) -> int:

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .arguments import add_device
+from .arguments import DEVICE, declare
 from .asked import usage
 from .parser import seconds
-from .progress import add_quiet, progress_of
+from .progress import progress_of
 
 if TYPE_CHECKING:
     from ..api.tune import Tuned
@@ -30,7 +30,7 @@ def add_to(commands: Any) -> None:
         "for its kind. A tuning that was interrupted goes on.",
         examples=("tune", "tune --device gpu --budget 5m --plot times.png"),
     )
-    add_device(parser.group("run"))
+    declare(parser, "run", DEVICE)
     parser.add_argument(
         "--budget",
         metavar="TIME",
@@ -56,8 +56,8 @@ def add_to(commands: Any) -> None:
         metavar="FILE",
         help="draw the time over B into FILE (.png, .svg, .pdf); needs matplotlib",
     )
-    add_quiet(parser.add_argument)
-    parser.set_defaults(run=run, usage_error=parser.error)
+    declare(parser, "options", "-q")
+    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
