@@ -65,9 +65,9 @@ def calibrated(
     measure(cases, SWEEPS * budget, repeats, lambda share: told(share * budget), most_builds)
     done, plan = [case for case in cases if case.seconds], default_plan(runtime)
     fit = [case for case in done if case.use == "calibration"]
-    missing = {one.timed for case in cases if not case.seconds for one in case.work.strips}
+    missing = {one.subject for case in cases if not case.seconds for one in case.work.strips}
     alone = plan.machine.schedulers > 0  # else runs differ much: it is only sought how fast it is
-    partly = missing if alone else {one.timed for case in cases for one in case.work.strips}
+    partly = missing if alone else {one.subject for case in cases for one in case.work.strips}
     times = {name: own for name, own in _fitted(fit).items() if name not in partly}
     for name in times.keys() & profile.times.keys():  # not each alpha was run
         times[name] = Pace(times[name]).filled(Pace(profile.times[name]))
@@ -143,7 +143,7 @@ def _fitted(cases: list[Case]) -> dict[str, dict[str, float]]:
         times = _of_kernels(swept)
     beside = [case for case in swept if median(case.seconds) > median(case.device)]
     rest = [median(case.seconds) - median(case.device) for case in beside]
-    works = [Work([], case.work.counts - case.swept.counts) for case in beside]
+    works = [Work([], case.work.counts - case.work.on_device.counts) for case in beside]
     for name, own in fitted(works, rest, Times(times)).items():
         times[name] = {**times.get(name, {}), **own}
     if held := [case for case in cases if not case.work.strips]:
@@ -163,13 +163,16 @@ def _of_kernels(cases: list[Case]) -> dict[str, dict[str, float]]:
     times = dict[str, dict[str, float]]()
     for kind in ("", GLOBAL, CUT):
         shared = {
-            one.timed: {name: value for name, value in own.items() if name.startswith(SHARED)}
+            one.subject: {name: value for name, value in own.items() if name.startswith(SHARED)}
             for one in columns
             if kind == GLOBAL and _kind_of([one]) == GLOBAL
             if (own := times.get(one.subject.replace(f"/{GLOBAL}", "/local"))) is not None
         }
         these = [case for case in cases if _kind_of(case.work.strips) == kind]
-        works, seconds = [case.swept for case in these], [median(case.device) for case in these]
+        works, seconds = (
+            [case.work.on_device for case in these],
+            [median(case.device) for case in these],
+        )
         found = fitted(works, seconds, Times({**times, **shared}), columns)
         times |= shared
         times |= {name: {**shared.get(name, {}), **more} for name, more in found.items()}
@@ -216,7 +219,10 @@ def _scaled(
     known = Times({**GENERIC.by_subject, **(before if alone else {})})
     ratios = dict[str, list[tuple[float, float]]]()
     for case in cases:
-        subjects, expected = {one.timed for one in case.work.strips}, case.swept.seconds(known)
+        subjects, expected = (
+            {one.subject for one in case.work.strips},
+            case.work.on_device.seconds(known),
+        )
         if len(subjects) == 1 and subjects <= partly and expected > 0:
             taken = median(case.device) if alone else min(case.device)
             ratios.setdefault(subjects.pop(), []).append((taken, taken / expected))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -18,7 +17,7 @@ from ..engines.plans import default_plan
 from ..engines.registry import setting_of
 from ..engines.rowscan.plan import default_rowscan
 from ..opencl.device import Runtime
-from ..planning.model.runs import STRIP_ROW, Work, sweep_of
+from ..planning.model.runs import Work, sweep_of
 from ..planning.plan import Plan
 from ..scoring.frames import MOST_KNOWN
 from ..scoring.scoring import cached_scoring
@@ -71,13 +70,6 @@ class Case:
         scoring = cached_scoring(*KINDS[self.kind][1:], None, "error")
         setting = setting_of(self.runtime, dict(self.plan) or None, scoring, self.mode)
         return sweep_of(setting, self.m, self.n)
-
-    @property
-    def swept(self) -> Work:
-        """What the device does of it: its strips, and what else it counts."""
-        counts = self.work.counts.items()
-        own = {of: n for of, n in counts if of[1] == STRIP_ROW or of == ("call", "check")}
-        return Work(self.work.strips, Counter(own))
 
     def run(self, letters: Letters) -> None:
         """Run it once, and add its seconds."""

@@ -415,7 +415,7 @@ def test_strips_of_which_some_runs_are_missing_have_their_times_scaled() -> None
     generic = GENERIC.by_subject["wavefront"]
     for side in (20_000, 30_000, 40_000):
         case = Case(runtime, "dna", "local", side, side, {"alpha": 16})
-        case.device = [2.5 * case.swept.seconds(known)] * 3
+        case.device = [2.5 * case.work.on_device.seconds(known)] * 3
         cases.append(case)
     (subject,) = {strips.timed for case in cases for strips in case.work.strips}
     found = _scaled(cases, {subject, "other"}, before, True)

@@ -7,7 +7,7 @@ import itertools
 import time
 from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 import pytest
@@ -15,10 +15,9 @@ import pytest
 from pysw_cl.engines.rowscan.plan import RowscanPlan
 from pysw_cl.planning.facts import DeviceFacts
 from pysw_cl.planning.geometry import cuts, piece, tile_height, tile_rows
-from pysw_cl.planning.model import fit
 from pysw_cl.planning.model.fit import errors, fitted, nonnegative
 from pysw_cl.planning.model.predict import Foreseen, in_words, predicted
-from pysw_cl.planning.model.runs import STRIP_ROW, Setting, Strips, Work, _lengths, sweep_of
+from pysw_cl.planning.model.runs import STRIP_ROW, Name, Setting, Strips, Work, _lengths, sweep_of
 from pysw_cl.planning.model.times import GENERIC, Machine, Pace, Times, Wave, side_by_side, wave
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.profile import Profile
@@ -94,10 +93,10 @@ def truth() -> Times:
     return Times({SUBJECT: {**cells, **more}, "call": host})
 
 
-def strips_of(wave: Wave, alpha: int, chunk: int, **more: bool) -> Strips:
+def strips_of(wave: Wave, alpha: int, chunk: int) -> Work:
     """Strips on a device of four schedulers."""
     plan = Plan(alpha=alpha, chunk=chunk, machine=Machine(GENERIC, 4))
-    return Strips(SUBJECT, plan, wave, **more)
+    return Work([Strips(SUBJECT, plan, wave)])
 
 
 def runs() -> list[Work]:
@@ -108,7 +107,7 @@ def runs() -> list[Work]:
         for _ in range(12):
             columns, hops = rng.integers(2000, 10**6), int(rng.integers(0, 3000))
             chunk, busy = int(rng.choice([32, 64, 128, 256])), float(rng.uniform(0, share))
-            work = Work([strips_of(Wave(float(columns), 4 * busy, hops, 4 * share), alpha, chunk)])
+            work = strips_of(Wave(float(columns), 4 * busy, hops, 4 * share), alpha, chunk)
             for name, count in (("call", 1), ("launch", 2), ("letter", 10 ** rng.uniform(3, 7))):
                 work.counts["call", name] += count  # type: ignore[assignment]
             works.append(work)
@@ -181,12 +180,14 @@ def test_the_best_of_all_times_that_were_found_is_taken(monkeypatch: pytest.Monk
     seconds = [work.seconds(known) for work in works]
     rng = np.random.default_rng(5)
 
-    def another(work: Work, times: Times) -> Work:
-        (one,) = work.strips
-        columns = one.wave.columns * float(rng.uniform(0.5, 2))
-        return Work([replace(one, wave=one.wave._replace(columns=columns))], work.counts)
+    factors = chain([1.0] * len(works), iter(lambda: float(rng.uniform(0.5, 2)), None))
+    usual = Work.weights
 
-    monkeypatch.setattr(fit, "_longest", another)
+    def another(work: Work, times: Times) -> dict[Name, float]:
+        factor = next(factors)
+        return {name: factor * weight for name, weight in usual(work, times).items()}
+
+    monkeypatch.setattr(Work, "weights", another)
     assert np.abs(errors(works, seconds, Times(fitted(works, seconds)))).max() < 1e-6
 
 
@@ -207,7 +208,7 @@ def test_further_strips_of_sections_take_time() -> None:
     assert (few.turns, many.turns) == (1, 5)
     own = {"8@1": 1e-8, "8@2": 2e-8, "turn": 2e-6, "turn_row": 3e-6}
     for share in (1, 2):
-        strips = strips_of(many._replace(groups=4 * share, chain=(0, 0)), 8, 64, cut=True)
+        strips = strips_of(many._replace(groups=4 * share, chain=(0, 0)), 8, 64)
         found = strips.seconds(Times({SUBJECT: own}))
         weights = Times({SUBJECT: own}).pace(SUBJECT).weights(many, 0, 8, 64, share)
         assert found == pytest.approx(many.columns * share * 1e-8 + 5 * share * (2 + 8 * 3) * 1e-6)

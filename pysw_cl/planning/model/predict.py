@@ -11,7 +11,7 @@ from math import inf
 from ..memory import NO_ENDS, device_memory, too_large
 from ..plan import Plan, StriplessPlan
 from ..profiles.profile import Profile
-from .runs import STRIP_ROW, Name, Setting, Work, sweep_of
+from .runs import Name, Setting, Work, sweep_of
 from .times import CUT, Times
 
 #: A prediction is this far off at most, mostly, where the profile is of another device.
@@ -120,11 +120,7 @@ def predicted(
     """The prediction for an m x n matrix."""
     foreseen = foreseen or Foreseen()
     times, work = setting.plan.machine.times, sweep_of(setting, m, n)
-    device = Work(work.strips).seconds(times) + sum(
-        count * times.of(subject).get(name, 0.0)
-        for (subject, name), count in work.counts.items()
-        if subject == "held" or name == STRIP_ROW
-    )
+    device = work.on_device.seconds(times)
     host = foreseen.sweeps * (work.seconds(times) - device)
     device, path = foreseen.share * device, Work([], foreseen.path).seconds(times)
     seconds = device + host + path
@@ -162,7 +158,7 @@ def limit(setting: Setting, work: Work) -> float:
     alphas, B = {widest.plan.alpha, *plan.alphas}, plan.B
     if isinstance(widest.plan, StriplessPlan):
         alphas, B = {widest.plan.alpha}, (setting.row_scan or plan).B
-    machine, pace = plan.machine, times.pace(widest.timed)
+    machine, pace = plan.machine, times.pace(widest.subject)
     lines = {alpha: pace.line(alpha, machine.share(B)) for alpha in alphas}
     busy, chunk = machine.busy(B, B), widest.plan.chunk
     paces = {alpha: float(line.pace(busy, chunk)) for alpha, line in lines.items()}
@@ -175,7 +171,7 @@ def _way(work: Work) -> str:
         return "held"
     if isinstance(work.widest.plan, StriplessPlan):
         return "rows"
-    return CUT if work.counts["call", "section"] else "strips"
+    return CUT if work.widest.cut else "strips"
 
 
 @dataclass(frozen=True)
@@ -270,4 +266,4 @@ def _lanes(setting: Setting, m: int, n: int) -> str:
     """The width and the score file of most of a matrix, in words."""
     widest = sweep_of(replace(setting, holds=False), m, n).widest
     parts = widest.subject.split("/") if widest else []
-    return f"{parts[4]} bits, scores by {parts[2]}" if len(parts) == 5 else "32 bits"
+    return f"{parts[4]} bits, scores by {parts[2]}" if len(parts) > 4 else "32 bits"

@@ -34,19 +34,17 @@ EARLY_LETTERS = 1 << 17
 class Strips:
     """The strips of a tile, or of many tiles like it."""
 
-    #: Whose times count: an engine, its lanes, and how they score.
+    #: Whose times count: an engine, its lanes, how they score, and whether they are of sections.
     subject: str
     #: The plan, with the tile's alpha, B and chunk.
     plan: Plan
     wave: Wave
     tiles: int = 1
-    #: Are these sections side by side?  Their kernel is another one.
-    cut: bool = False
 
     @property
-    def timed(self) -> str:
-        """The subject of their times."""
-        return f"{self.subject}/{CUT}" if self.cut else self.subject
+    def cut(self) -> bool:
+        """Are these sections side by side?  Their kernel is another one."""
+        return self.subject.endswith(CUT)
 
     @property
     def share(self) -> int:
@@ -57,11 +55,6 @@ class Strips:
     def busy(self) -> float:
         """Strips that run at a time, as a share of those that have a scheduler to themselves."""
         return float(self.plan.machine.busy(self.wave.running, self.plan.B))
-
-    def seconds(self, times: Times) -> float:
-        """What they take."""
-        line = times.pace(self.timed).line(self.plan.alpha, self.share)
-        return self.tiles * float(line.seconds(self.wave, self.busy, self.plan.chunk))
 
 
 @dataclass
@@ -77,9 +70,34 @@ class Work:
         """The strips of most columns."""
         return max(self.strips, key=lambda one: one.wave.columns * one.tiles, default=None)
 
+    @property
+    def on_device(self) -> Work:
+        """What the device does of it."""
+        counts = {
+            name: count
+            for name, count in self.counts.items()
+            if name[0] == "held" or name[1] in (STRIP_ROW, "check")
+        }
+        return Work(self.strips, Counter(counts))
+
+    def weights(self, times: Times) -> dict[Name, float]:
+        """How much each time counts in it, if these are the times."""
+        found: dict[Name, float] = dict(self.counts)
+        for one in self.strips:
+            subject, plan = times.known(one.subject) or one.subject, one.plan
+            pace = times.pace(one.subject)
+            weights = pace.weights(one.wave, one.busy, plan.alpha, plan.chunk, one.share)
+            for name, weight in weights.items():
+                key = subject, name
+                found[key] = found.get(key, 0.0) + one.tiles * weight
+        return found
+
     def seconds(self, times: Times) -> float:
         """What it takes."""
-        taken = sum((strips.seconds(times) for strips in self.strips), 0.0)
+        taken = 0.0
+        for one in self.strips:
+            line = times.pace(one.subject).line(one.plan.alpha, one.share)
+            taken += one.tiles * float(line.seconds(one.wave, one.busy, one.plan.chunk))
         for (subject, name), count in self.counts.items():
             taken += count * times.of(subject).get(name, 0.0)
         return taken
@@ -168,18 +186,19 @@ def _lengths(length: int, size: int) -> Counter[int]:
 
 def _add(work: Work, execution: InStrips | InSections | ByRows, m: int, n: int, times: int) -> None:
     """Count ``times`` tiles of m x n cells that are computed like this."""
+    plan = execution.plan
     if isinstance(execution, ByRows):
-        plan, cut = execution.plan, False
         plan = replace(plan, B=plan.cost.soonest(plan, (plan.alpha,), m, n)[1])
         subject, wave = f"{plan.engine}/{plan.lanes}", row_wave(plan, plan.alpha, m, n, plan.B)
     elif isinstance(execution, InSections):
-        plan, cut, sections = execution.plan, True, execution.sections
+        sections = execution.sections
         subject, wave = subject_of(execution.program), section_wave(plan, sections.cut, m, n)
+        subject = f"{subject}/{CUT}"
         work.counts["call", "section"] += times * sections.count
         if not sections.proven:
             work.counts["call", "check"] += times * (sections.count - 1) * m
     else:
-        plan, cut, program = execution.plan, False, execution.program
+        program = execution.program
         subject, wave = subject_of(program), strip_wave(plan, plan.alpha, m, n, plan.B, plan.chunk)
         if not plan.machine.schedulers:
             count = -(-m // plan.strip_rows)
@@ -190,7 +209,7 @@ def _add(work: Work, execution: InStrips | InSections | ByRows, m: int, n: int, 
             share, (chain, hops) = striped_rows(plan) / plan.alpha, wave.chain
             wave = wave._replace(columns=share * wave.columns, chain=(share * chain, hops))
     work.counts["call", "launch"] += times
-    work.strips.append(Strips(subject, plan, wave, times, cut))
+    work.strips.append(Strips(subject, plan, wave, times))
 
 
 def subject_of(program: Program) -> str:

@@ -8,9 +8,10 @@ matrix may vary: counts (:mod:`.runs`), multiplied with times.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,8 @@ Count = Any
 LEAST_COLUMN = 1e-13
 #: What the times of sections have behind the subject of strips that do the same work.
 CUT = "sections"
+#: The name of the time of a column, with alpha and the strips that share a scheduler.
+CELL = re.compile(r"(\d{1,5})@([1-9]\d{0,4})", re.ASCII)
 
 
 class Wave(NamedTuple):
@@ -103,14 +106,14 @@ class Line(NamedTuple):
         """A column in a block of ``chunk`` columns."""
         return self.column + self.busy * busy + self.block / chunk
 
-    def longest(self, wave: Wave, busy: Count, chunk: Count) -> tuple[Count, Count]:
+    def both(self, wave: Wave, busy: Count, chunk: Count) -> tuple[Count, Count]:
         """What the columns and hops of strips take, and what those of their chain do."""
         pace, (chained, waits) = self.pace(busy, chunk), wave.chain
         return wave.columns * pace + wave.hops * self.hop, chained * pace + waits * self.hop
 
     def seconds(self, wave: Wave, busy: Count, chunk: Count) -> Count:
         """What a tile takes."""
-        return np.maximum(*self.longest(wave, busy, chunk)) + wave.turns * self.turn + self.tile
+        return np.maximum(*self.both(wave, busy, chunk)) + wave.turns * self.turn + self.tile
 
 
 class Pace:
@@ -122,18 +125,14 @@ class Pace:
 
     def __init__(self, own: Numbers) -> None:
         self.own = own
+        #: (alpha, seconds) that are measured, by share.
+        self.measured: dict[int, list[tuple[int, float]]] = {}
         self._lines: dict[tuple[int, int], Line] = {}
         self._tables: dict[tuple[int, int], NDArray[np.float64]] = {}
-
-    @cached_property
-    def _measured(self) -> dict[int, list[tuple[int, float]]]:
-        """(alpha, seconds) that are measured, by share."""
-        found: dict[int, list[tuple[int, float]]] = {}
-        for name, seconds in self.own.items():
-            alpha, at, share = name.partition("@")
-            if at and _is_count(alpha) and _is_count(share) and int(share):
-                found.setdefault(int(share), []).append((int(alpha), seconds))
-        return {share: sorted(found[share]) for share in sorted(found)}
+        found = [(CELL.fullmatch(name), seconds) for name, seconds in own.items()]
+        cells = [(int(one[2]), int(one[1]), seconds) for one, seconds in found if one]
+        for share, alpha, seconds in sorted(cells):
+            self.measured.setdefault(share, []).append((alpha, seconds))
 
     def filled(self, before: Pace) -> dict[str, float]:
         """The times, and columns of all alphas that were measured ``before``: as much longer or
@@ -141,96 +140,69 @@ class Pace:
 
         What makes some alphas slow is how the compiler deals with them, so it lasts."""
         found = dict(self.own)
-        for share, measured in self._measured.items():
+        for share, measured in self.measured.items():
             ratios = {
                 alpha: now / then
                 for alpha, now in measured
                 if (then := before.line(alpha, share).column) > LEAST_COLUMN and now > 0
             }
-            for alpha, seconds in before._measured.get(share, []) if ratios else []:
+            for alpha, seconds in before.measured.get(share, []) if ratios else []:
                 if seconds > 0:
                     ratio = float(np.interp(alpha, list(ratios), list(ratios.values())))
                     found.setdefault(cell(alpha, share), seconds * ratio)
         return found
 
-    @property
-    def shares(self) -> Collection[int]:
-        """How many strips shared a scheduler where columns were measured."""
-        return self._measured.keys()
-
-    def _parts(self, alpha: int, share: int) -> dict[str, float]:
-        """The measured times that a column's is made of, each with its weight."""
-        if not self._measured:
-            row = self.own.get("row", 0.0)
-            if share * row * (alpha + 1) > self.own.get("column", 0.0) + row * alpha:
-                return {"row": share * (alpha + 1.0)}
-            return {"column": 1.0, "row": float(alpha)}
-        near = self._near(share)
-        alphas, scale = [one for one, _ in self._measured[near]], share / near
-        if alpha in alphas or len(alphas) == 1:
-            return {cell(alpha if alpha in alphas else alphas[0], near): scale}
-        above = next((k for k, one in enumerate(alphas) if one > alpha), len(alphas) - 1)
-        low, high = alphas[max(0, above - 1)], alphas[max(1, above)]
-        part = (alpha - low) / (high - low)
-        return {cell(low, near): scale * (1 - part), cell(high, near): scale * part}
-
-    def _near(self, share: int) -> int:
-        """The measured share that is nearest; the share itself where none is."""
-        return min(self._measured, key=lambda one: (abs(one - share), one), default=share)
-
-    def _terms(self, alpha: int, share: int) -> Iterator[dict[str, float]]:
+    def terms(self, alpha: int, share: int) -> Iterator[dict[str, float]]:
         """The times that each field of a `Line` is made of, with their weights."""
-        yield self._parts(alpha, share)
-        at = f"@{self._near(share)}"
-        for name in ("busy" + at, "block" + at, "hop" + at, "tile", "turn"):
-            weight = share if name == "turn" else 1
-            yield {name: weight, _of_rows(name): weight * alpha}
+        # the measured share that is nearest
+        near = min(self.measured, key=lambda one: (abs(one - share), one), default=share)
+        if not self.measured:
+            row = self.own.get("row", 0.0)
+            turns = share * row * (alpha + 1) > self.own.get("column", 0.0) + row * alpha
+            yield {"row": share * (alpha + 1.0)} if turns else {"column": 1.0, "row": float(alpha)}
+        else:
+            alphas, scale = [one for one, _ in self.measured[near]], share / near
+            if alpha in alphas or len(alphas) == 1:
+                yield {cell(alpha if alpha in alphas else alphas[0], near): scale}
+            else:
+                above = next((k for k, one in enumerate(alphas) if one > alpha), len(alphas) - 1)
+                low, high = alphas[max(0, above - 1)], alphas[max(1, above)]
+                part = (alpha - low) / (high - low)
+                yield {cell(low, near): scale * (1 - part), cell(high, near): scale * part}
+        for name in ("busy", "block", "hop"):
+            yield {f"{name}@{near}": 1, f"{name}_row@{near}": alpha}
+        yield {"tile": 1, "tile_row": alpha}
+        yield {"turn": share, "turn_row": share * alpha}
 
     def weights(
         self, wave: Wave, busy: float, alpha: int, chunk: int, share: int
     ) -> dict[str, float]:
         """How much each of the times counts in a tile with this wave."""
-        columns = wave.columns
-        counts = columns, columns * busy, columns / chunk, wave.hops, 1, wave.turns
-        terms = zip(self._terms(alpha, share), counts, strict=True)
+        own, chained = self.line(alpha, share).both(wave, busy, chunk)
+        columns, hops = wave.chain if chained > own else (wave.columns, wave.hops)
+        counts = columns, columns * busy, columns / chunk, hops, 1, wave.turns
+        terms = zip(self.terms(alpha, share), counts, strict=True)
         return {name: weight * count for term, count in terms for name, weight in term.items()}
 
     def line(self, alpha: int, share: int) -> Line:
         """The seconds of strips with so many rows a lane."""
-        key = alpha, share
-        if key not in self._lines:
+        found = self._lines.get((alpha, share))
+        if found is None:
             column, *more = (
                 sum(self.own.get(name, 0.0) * weight for name, weight in term.items())
-                for term in self._terms(alpha, share)
+                for term in self.terms(alpha, share)
             )
-            self._lines[key] = Line._make([max(column, LEAST_COLUMN), *more])
-        return self._lines[key]
+            found = self._lines[alpha, share] = Line(max(column, LEAST_COLUMN), *more)
+        return found
 
     def lines(self, alpha: Count, share: Count) -> Line:
         """The seconds of many strips, each as :meth:`line` says, as arrays."""
-        most = int(np.maximum.reduce(share, axis=None)), int(np.maximum.reduce(alpha, axis=None))
-        table = self._tables.get(most)
-        if table is None:
-            shape = (most[0] + 1) * (most[1] + 1), len(Line._fields)
-            table = self._tables[most] = np.full(shape, np.nan)
-        places = share * (most[1] + 1) + alpha
-        found = table.take(places, axis=0)
-        if np.isnan(np.add.reduce(found[..., 0], axis=None)):
-            for place in set(places[np.isnan(found[..., 0])].tolist()):
-                table[place] = self.line(place % (most[1] + 1), place // (most[1] + 1))
-            found = table.take(places, axis=0)
+        shape = int(np.max(share)) + 1, int(np.max(alpha)) + 1
+        if shape not in self._tables:
+            every = [self.line(place % shape[1], place // shape[1]) for place in range(prod(shape))]
+            self._tables[shape] = np.array(every)
+        found = self._tables[shape].take(share * shape[1] + alpha, axis=0)
         return Line(*(found[..., k] for k in range(len(Line._fields))))
-
-
-def _is_count(text: str) -> bool:
-    """Is this a number that alpha or a share may be?"""
-    return text.isascii() and text.isdecimal() and len(text) < 6
-
-
-def _of_rows(name: str) -> str:
-    """The name of the part of a time that each row of a lane adds."""
-    name, at, share = name.partition("@")
-    return f"{name}_row{at}{share}"
 
 
 class Times:
