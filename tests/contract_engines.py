@@ -23,6 +23,7 @@ from pysw_cl.tiles.contract import Engine
 from pysw_cl.tiles.edges import Edge, EdgeArray, Edges, Source
 from pysw_cl.tiles.slabs import SweepResult
 from pysw_cl.tiles.sweep import sweep
+from pysw_cl.tiles.sweep_state import Rectangle
 from pysw_cl.tiles.tile import Hit, Limits, TileJob, TileResult, Want
 
 _SMALL = {"T": 4, "alpha": 2, "chunk": 7}
@@ -201,7 +202,7 @@ def run_sweep(
     bottom, right = EdgeArray(len(t)), EdgeArray(len(q))
     sinks = {key: more.pop(key) for key in ("rows", "columns") if key in more}
     edges = Edges(corner, top, left, bottom, right, **sinks)
-    result = sweep(make_engine(name), q, t, scoring, floor, edges, want, limits, **more)
+    result = sweep(make_engine(name), Rectangle(q, t, scoring, floor), edges, want, limits, **more)
     return result, bottom.read(0, len(t)), right.read(0, len(q))
 
 

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pysw_cl.checkpoint import store
 from pysw_cl.drivers import run as run_module
-from pysw_cl.drivers.path import Path
+from pysw_cl.drivers.problem import Path
 from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.registry import ENGINES, Wishes
 from pysw_cl.opencl.device import Runtime, get_runtime

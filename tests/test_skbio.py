@@ -155,15 +155,15 @@ def test_a_path_that_fails_its_check(monkeypatch: pytest.MonkeyPatch) -> None:
     given = {"mode": "local", "gap_cost": (5, 2), "sub_score": (2, -3)}
     expected = THEIRS("GATTACA", "GATACA", **given)
     broken: list[int] = []
-    held_path = pairs.held_path
+    of_held = pairs.Path.of_held
 
     def wrong(found: Any, problem: Any) -> Any:
-        path = held_path(found, problem)
+        path = of_held(found, problem)
         if path is not None:
             broken.append(1)
             path.moves = [moves[::-1][: len(moves) // 2] for moves in path.moves]
         return path
 
-    monkeypatch.setattr(pairs, "held_path", wrong)
+    monkeypatch.setattr(pairs.Path, "of_held", wrong)
     assert same(expected, ours.pair_align("GATTACA", "GATACA", **given))
     assert broken or pairs.engine_for("auto", None).held_matrices is None

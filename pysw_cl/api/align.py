@@ -25,7 +25,7 @@ from ..drivers.options import (
     made_of,
     made_once,
 )
-from ..drivers.problem import FreeEnds, Mode
+from ..drivers.problem import NO_FREE_ENDS, Mode
 from ..drivers.progress import Progress
 from ..drivers.run import Saved, run, run_top
 from ..engines.choose_device import Kind, attempts, by_time
@@ -367,11 +367,11 @@ def job_of(a: Any, b: Any, options: RangeOptions, quiet: bool = True) -> Job:
     query = as_sequence(sequence_of(a), "query", False, scoring.alphabet)
     target = as_sequence(b, "target", False, scoring.alphabet)
     frames = make_frames(query, target, *ranges, options.strand, scoring)
-    mode, ends, second = "local", FreeEnds(), False
+    mode, ends, second = "local", NO_FREE_ENDS, False
     if isinstance(options, ModeOptions):
         mode, ends, second = options.mode, options.free, options.second_best
     check_range(scoring, *frames[0].shape, mode)
     if not quiet:
         advise_pair(frames[0], scoring, mode, stacklevel=5)
-    asked = mode, ends.flags, options.output
+    asked = mode, ends, options.output
     return Job(query, target, scoring, *asked, frames[0], len(frames) > 1, second_best=second)

@@ -245,10 +245,10 @@ def _table_rows(
     if other := next((name for name in asked if name not in known), None):
         raise InputError(f"align_many has no argument {other!r}, so write has none")
     options = ManyOptions(**{name: value for name, value in asked.items() if name not in _ELSE})
-    common = {"mode": options.mode, "scoring": options.scoring, "free_ends": options.free.flags}
+    common = {"mode": options.mode, "scoring": options.scoring, "free_ends": options.free}
     shown = (("path", "cigar"), ("matches", "matches"), ("ends", "target_end"))
     output = next((output for output, field in shown if field in fields), "score")
-    mode = mode_in_words(options.mode, options.free.flags)
+    mode = mode_in_words(options.mode, options.free)
     rows = TableRows(pairs, table, common, names)
     rows.check_letters()
     return rows, Setting(output, options.scoring, mode, second_best="second_best" in fields)

@@ -158,7 +158,7 @@ class PairAligner:
                 runtime = runtime.timed()
             chosen = make_plan(runtime, resources.plan)
             self._tuning = chosen.tuning.pairs
-            ends = FreeEnd.of(options.free.flags)
+            ends = FreeEnd.of(options.free)
             local, scoring = options.mode == "local", options.scoring.clamped()
             self._engine = BatchEngine(runtime, chosen.lanes, scoring, local, ends)
         return self._engine
@@ -227,7 +227,7 @@ def paths_of(pairs: Sequence[Any], found: PairResults, options: ManyOptions) -> 
     """The columns, and the paths, with gaps as they were asked for."""
     assert found.paths is not None
     paths = (
-        found.left_aligned(pairs, options.scoring, options.mode, options.free.flags)
+        found.left_aligned(pairs, options.scoring, options.mode, options.free)
         if options.left_align and not options.scoring.by_position
         else found.paths.joined()
     )

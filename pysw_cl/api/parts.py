@@ -65,7 +65,7 @@ def alignments_of(part: DonePart, options: ManyOptions) -> Iterator[Alignment]:
         (as_sequence(a, "query", False, of), as_sequence(b, "target", False, of))
         for a, b in part.pairs
     ]
-    common = {"mode": options.mode, "scoring": options.scoring, "free_ends": options.free.flags}
+    common = {"mode": options.mode, "scoring": options.scoring, "free_ends": options.free}
     rows = TableRows(pairs, part.rows, common)
     return (Alignment(**vars(row.alignment())) for row in rows)
 

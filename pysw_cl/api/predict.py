@@ -158,7 +158,7 @@ def devices_for(
     """The devices to choose from, and the seconds they are expected to take (see `by_time`)."""
     if plan is not None:
         return [(get_runtime(device), 0.0)]
-    ends, both = options.free.flags, options.strand == "both"
+    ends, both = options.free, options.strand == "both"
     kind = Kind(m, n, options.scoring, options.mode, options.output, ends, both)
     return [(get_runtime(one), seconds) for one, seconds in by_time(device, kind)]
 
@@ -186,7 +186,7 @@ def predict_on(
         foreseen = Foreseen(float(strands), strands)
         if path and not setting.local:  # from corner to corner
             foreseen = replace(foreseen, path=swept_again(setting, m, n, (float(m), float(n))))
-    return predicted(setting, m, n, *runtime.profile(), foreseen, options.free.flags)
+    return predicted(setting, m, n, *runtime.profile(), foreseen, options.free)
 
 
 def _are_lengths(a: Any, b: Any) -> bool:

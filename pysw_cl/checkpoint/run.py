@@ -15,7 +15,7 @@ from ..drivers.align_pair import StrandStore, Swept
 from ..drivers.band_doubling import Banded
 from ..drivers.job import Found, Job
 from ..drivers.options import AlignResources
-from ..drivers.path import Path
+from ..drivers.problem import Path
 from ..drivers.progress import PairProgress
 from ..drivers.run import Saved
 from ..engines.registry import plan_of_facts

@@ -21,6 +21,7 @@ from ..tiles.contract import Engine
 from ..tiles.edges import EdgeFrom, Edges
 from ..tiles.slabs import Slab, Slabs
 from ..tiles.special_lines import RestartGrid
+from ..tiles.sweep import sweep
 from ..tiles.tile import Area, Bound, Hit, Hits, Limits, Want
 from ..tiles.tile_map import TileMap
 from . import interval
@@ -138,8 +139,9 @@ class SavedSweep:
         if start:
             corner = borders.left.h_at(start - 1)
             above = next(slab.row() for slab in self.slabs if slab.end == start)
-        self.problem.inside(Area(start, stop, 0, self.n)).sweep(
+        sweep(
             self.engine,
+            self.problem.inside(Area(start, stop, 0, self.n)),
             Edges(corner, above, EdgeFrom(borders.left, start)),
             *self._aim(start, stop),
             slabs=slabs,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..drivers.path import Path
+from ..drivers.problem import Path
 from ..errors import Stopped
 from ..tiles.tile import Hit
 from .store import Store

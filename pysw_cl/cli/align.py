@@ -88,7 +88,7 @@ def run(args: Namespace) -> int:
     with usage(args):
         options = align_asked(args)[0]
     scoring = options.scoring
-    ends = options.free.flags if isinstance(options, ModeOptions) else ()
+    ends = options.free if isinstance(options, ModeOptions) else ()
     listed, searched = list[tuple[str, int]](), Counter[str]()
     known = {"targets": listed, "searched": searched}
     setting = setting_asked(args, args.output, scoring, args.mode, ends, **known)

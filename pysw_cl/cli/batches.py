@@ -74,7 +74,7 @@ def in_batches(args: Namespace, pairs: Iterator[Pair], to: Running) -> Iterator[
     about a pair begins with the names of its records."""
     options = options_asked(args, ManyOptions, min_score=None)
     scoring, least, top = options.scoring, args.min_score, args.top
-    common = {"mode": args.mode, "scoring": scoring, "free_ends": options.free.flags}
+    common = {"mode": args.mode, "scoring": scoring, "free_ends": options.free}
     chosen = None if least is None and top is None else Choice(least, top, scoring.scale)
     ranges, done = (args.query_range, args.target_range), 0
     with PairAligner(options, resources_asked(args, Resources, progress=to.bar)) as aligner:

@@ -25,14 +25,14 @@ from ..tiles.contract import EdgeCompression, Engine
 from ..tiles.edges import EdgeArray
 from ..tiles.slabs import SweepResult
 from ..tiles.special_lines import RestartPoints, SweptGrid
+from ..tiles.sweep import sweep
 from ..tiles.tile import Area, Hit
 from ..tiles.tile_map import TileMap
 from ..tiles.tile_split import by_parts
 from .band_doubling import Banded, assumed_score, find_end_banded
 from .job import Found, Job, path_of
 from .options import AlignResources
-from .path import Path, held_matrix, held_path
-from .problem import Problem
+from .problem import Path, Problem
 from .progress import PairProgress
 from .traceback import trace_back
 
@@ -141,7 +141,7 @@ class _Search:
     def held(self) -> Found | None:
         """The whole search of a small matrix, in one launch; None for other matrices."""
         problem, plan, want_path = self.problem, self.engine.plan, self.job.output == "path"
-        matrix = held_matrix(self.engine, problem, int(want_path))
+        matrix = problem.held(self.engine, int(want_path))
         if matrix is None:
             return None
         self.progress.sweep()
@@ -151,9 +151,9 @@ class _Search:
         self.progress.finished()
         end, path = found.end, None
         if self.job.better(end):
-            path = held_path(found, problem)
+            path = Path.of_held(found, problem)
         whole = Area(0, problem.shape[0], 0, problem.shape[1])
-        tops = {whole: end.score} if problem.mode == "local" else {}
+        tops = {whole: end.score} if problem.is_local else {}
         tiles = TileMap.of(problem.shape, tops, {})
         traced = None if path is None else path_of(self.job, end, path, plan)
         execution = HeldWhole(plan, *problem.shape)
@@ -203,13 +203,13 @@ class _Search:
         if self.job.output == "path":
             grid, compression = self._grid(shape)
             edges = grid.saving()
-            if second and problem.mode == "local":
+            if second and problem.is_local:
                 shape, want = grid.tile_shape(shape, PIECES), replace(want, each_tile=True)
             elif second:
                 ends = [EdgeArray(problem.shape[1]), EdgeArray(problem.shape[0])]
                 edges = replace(edges, bottom=ends[0], right=ends[1])
         tell = self.progress.sweep()
-        result = problem.sweep(self.engine, edges, want, limits, shape=shape, progress=tell)
+        result = sweep(self.engine, problem, edges, want, limits, shape=shape, progress=tell)
         self.stats.add_cost(result)
         return self._swept(problem.best_end(result.hits), result, grid, compression, ends)
 

@@ -50,11 +50,10 @@ class BandScoreBound:
     """
 
     def __init__(self, problem: Problem) -> None:
-        scoring, free = problem.scoring, problem.free
+        scoring = problem.scoring
         self._problem = problem
         self.m, self.n = len(problem.query), len(problem.target)
-        ends = (free.lead_query, free.trail_query, free.lead_target, free.trail_target)
-        self.free = any(ends)
+        self.free = any(problem.free)
         opening, self.extension = (0, 0) if self.free else (scoring.gap_open, scoring.gap_extend)
         self._costs = self.extension * (self.m + self.n) + 2 * opening
         #: The k of the whole matrix.

@@ -27,6 +27,7 @@ from ..tiles.contract import Engine
 from ..tiles.edges import Edge, Edges, Source
 from ..tiles.slabs import SweepResult
 from ..tiles.special_lines import RestartPoints
+from ..tiles.sweep import sweep
 from ..tiles.tile import Area, Hit, Limits
 from .band_bound import Band, BandScoreBound
 from .problem import Problem
@@ -161,7 +162,7 @@ def find_end_banded(
             grid = BandGrid(edges, one.band, one.places[:-1], problem.scoring)
             edges = grid.saving()
         limits, tell = Limits(corridor=one.band), progress.band(one.work, one.sure)
-        swept = problem.sweep(engine, edges, problem.want, limits, shape=one.shape, progress=tell)
+        swept = sweep(engine, problem, edges, problem.want, limits, shape=one.shape, progress=tell)
         # the sweep may end before the last row
         end = problem.best_end([*swept.hits, Hit(UNREACHABLE, *problem.shape)])
         found.sweeps.append(swept)

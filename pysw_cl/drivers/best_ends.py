@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..planning.geometry import tile_shape
 from ..tiles.contract import Engine
+from ..tiles.sweep import sweep
 from ..tiles.sweep_state import Progress
 from ..tiles.tile import NO_HITS, Area, Cells, Want
 from .problem import Problem
@@ -193,7 +194,7 @@ def _collected(
     shape = engine.plan.tile_shape(*problem.shape)
     if want.among is not None and shape[0] * shape[1] > TILE:  # all cells of a tile are looked at
         shape = tile_shape(*problem.shape, TILE)
-    swept = problem.sweep(engine, problem.edges, want, shape=shape, progress=progress)
+    swept = sweep(engine, problem, problem.edges, want, shape=shape, progress=progress)
     found = swept.hits.cells
     if len(found) < want.count and want.threshold != least:
         return _collected(engine, problem, replace(want, threshold=least), least, progress)

@@ -24,8 +24,7 @@ from ..sequences.sequence import Sequence
 from ..sequences.view import Frame, View
 from ..tiles.tile import Hit
 from ..tiles.tile_map import TileMap
-from .path import Path
-from .problem import FreeEnds, Problem
+from .problem import FreeEnds, Path, Problem
 
 #: The name among a job's facts of how its scoring was given.
 DESCRIBED = "scoring described"
@@ -40,8 +39,7 @@ class Job:
     scoring: Scoring
     #: "local" or "global".
     mode: str
-    #: The four ends of `FreeEnds`.
-    free_ends: tuple[bool, bool, bool, bool]
+    free_ends: FreeEnds
     #: As for `align`.
     output: str
     #: The ranges and the strand that are compared.
@@ -82,7 +80,7 @@ class Job:
             target,
             Scoring.of_facts(facts["scoring"] | facts[DESCRIBED]),
             facts["mode"],
-            tuple(facts["free_ends"]),
+            FreeEnds(*facts["free_ends"]),
             facts["output"],
             frame,
             strand == "both",
@@ -101,10 +99,8 @@ class Job:
     @property
     def problem(self) -> Problem:
         """The comparison of the frame's strand, in codes."""
-        free = FreeEnds(*self.free_ends)
-        scoring = self.scoring
-        codes = self.frame.codes(scoring.query_encoding, scoring.target_encoding)
-        return Problem(*codes, scoring, self.mode, free)
+        codes = self.frame.codes(self.scoring.query_encoding, self.scoring.target_encoding)
+        return Problem.of(*codes, self.scoring, self.mode, self.free_ends)
 
     def strands(self, minus_first: bool) -> list[Job]:
         """This job as jobs of one strand each."""
@@ -166,7 +162,7 @@ def alignment_of(job: Job, found: Found) -> Alignment:
         plan=found.plan,
         stats=found.stats,
         strand=job.frame.strand,
-        free_ends=job.free_ends,
+        free_ends=job.free_ends[:],
         execution=found.execution,
         **more,
     )
@@ -174,7 +170,7 @@ def alignment_of(job: Job, found: Found) -> Alignment:
     if again != score:
         raise InternalError(
             f"the path scores {again}, not {score}; please report this with both "
-            f"sequences, mode={job.mode!r}, free_ends={job.free_ends}, matrix of "
+            f"sequences, mode={job.mode!r}, free_ends={job.free_ends[:]}, matrix of "
             f"{scoring.letters} {scoring.matrix.tolist()}, gap_open={scoring.gap_open}, "
             f"gap_extend={scoring.gap_extend} (of scale {scoring.scale}) and {found.plan}"
         )

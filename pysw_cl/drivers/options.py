@@ -151,7 +151,7 @@ class ModeOptions(Options):
         check_mode(self.mode)
         super().__post_init__()
         _set(self, "free", FreeEnds.of(self.free_ends))
-        if self.mode == "local" and any(self.free.flags):
+        if self.mode == "local" and any(self.free):
             raise InputError(
                 "free_ends is for mode='global'; mode='local' leaves out whatever lowers the "
                 "score at any end"

@@ -1,26 +1,28 @@
-"""The comparison of one strand in codes: its borders, its floor, where its best end may be."""
+"""The comparison of one strand in codes: its borders, where its best end may be, and its paths."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..errors import InputError, is_flag, shown
+from ..errors import InputError, InternalError, is_flag, shown
 from ..scoring.scoring import Scoring
-from ..sequences.view import Pairs, View
-from ..tiles.contract import Engine
+from ..sequences.view import View
+from ..tiles.contract import Engine, HeldFound, HeldMatrix
 from ..tiles.edges import Border, Edges
-from ..tiles.slabs import Slabs, SweepResult
-from ..tiles.sweep import sweep
-from ..tiles.sweep_state import Progress
-from ..tiles.tile import Area, Bound, Hit, Limits, TileJob, Want
+from ..tiles.sweep_state import Rectangle
+from ..tiles.tile import Area, Bound, Costs, Hit, Limits, Traced, Want
 
 Mode = Literal["local", "global"]
 MODES: tuple[Mode, ...] = get_args(Mode)
+CONSUMES_TARGET, CONSUMES_QUERY = 1, 2
+#: Called with the path so far while a device computes; the second argument: does it still?
+Meanwhile = Callable[["Path", Callable[[], bool]], None]
 #: What other tools call global comparisons with free ends: the ``free_ends`` of each, as they are
 #: given in Python and in the shell, and what more there is to say.
 _FREE_MODES = {
@@ -47,8 +49,7 @@ def free_ends_of(mode: object) -> tuple[str, str, str] | None:
     return _FREE_MODES.get(key)
 
 
-@dataclass(frozen=True)
-class FreeEnds:
+class FreeEnds(NamedTuple):
     """Which terminal gaps cost nothing, in scikit-bio's order: leading and trailing gaps of the
     query, which consume target; leading and trailing gaps of the target, which consume query."""
 
@@ -61,46 +62,34 @@ class FreeEnds:
     def of(cls, value: object) -> FreeEnds:
         """From one boolean (all four ends), two (query, target) or four.  Raises InputError."""
         listed = value.tolist() if isinstance(value, np.ndarray) else value
-        flags = tuple(listed) if isinstance(listed, (tuple, list)) else (listed,)
+        flags = list(listed) if isinstance(listed, (tuple, list)) else [listed]
         if len(flags) not in (1, 2, 4) or not all(map(is_flag, flags)):
             raise InputError(f"free_ends takes one, two or four booleans, not {shown(value)}")
-        if len(flags) == 1:
-            flags *= 4
-        elif len(flags) == 2:
-            flags = (flags[0], flags[0], flags[1], flags[1])
-        return cls(*map(bool, flags))
+        return cls(*(bool(flag) for flag in flags for _ in range(4 // len(flags))))
 
-    @property
-    def flags(self) -> tuple[bool, bool, bool, bool]:
-        """The four ends in order."""
-        return self.lead_query, self.trail_query, self.lead_target, self.trail_target
+
+NO_FREE_ENDS = FreeEnds()
 
 
 @dataclass(frozen=True)
-class Problem:
+class Problem(Rectangle):
     """The rows of the query against the columns of the target, in codes.  ``free`` says how a path
-    may begin and end; no path may align the ``forbidden`` pairs."""
+    may begin and end."""
 
-    query: View
-    target: View
-    scoring: Scoring
-    mode: str
-    free: FreeEnds
-    forbidden: Pairs | None = None
+    free: FreeEnds = NO_FREE_ENDS
+
+    @classmethod
+    def of(cls, query: View, target: View, scoring: Scoring, mode: str, free: FreeEnds) -> Problem:
+        """The comparison in a mode."""
+        return cls(query, target, scoring, 0 if mode == "local" else None, free=free)
 
     @property
-    def floor(self) -> int | None:
-        """The least H: 0 for local comparisons, None for global ones."""
-        return 0 if self.mode == "local" else None
-
-    @cached_property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return len(self.query), len(self.target)
+    def is_local(self) -> bool:
+        """Is it a local comparison?"""
+        return self.floor is not None
 
     def _border(self, free: bool) -> Border:
-        scoring = self.scoring
-        return Border(free or self.mode == "local", scoring.gap_open, scoring.gap_extend)
+        return Border(free or self.is_local, self.scoring.gap_open, self.scoring.gap_extend)
 
     @cached_property
     def edges(self) -> Edges:
@@ -110,67 +99,12 @@ class Problem:
     @cached_property
     def want(self) -> Want:
         """Where the best end may be."""
-        if self.mode == "local":
+        if self.is_local:
             return Want("all")
         rows, columns = self.free.trail_query, self.free.trail_target
         if rows and columns:
             return Want("border")
         return Want("last_row" if rows else "last_column" if columns else "corner")
-
-    def inside(self, area: Area) -> Problem:
-        """The comparison of a part of the matrix."""
-        return replace(
-            self,
-            query=self.query.slice(area.row, area.row_end),
-            target=self.target.slice(area.column, area.column_end),
-            forbidden=area.pairs(self.forbidden),
-        )
-
-    def sweep(
-        self,
-        engine: Engine,
-        edges: Edges,
-        want: Want | None = None,
-        limits: Limits | None = None,
-        *,
-        shape: tuple[int, int] | None = None,
-        slabs: Slabs | None = None,
-        progress: Progress | None = None,
-    ) -> SweepResult:
-        """Sweep the matrix in tiles of a ``shape``, or in ``slabs``
-        (:func:`pysw_cl.tiles.sweep.sweep`)."""
-        return sweep(
-            engine,
-            self.query,
-            self.target,
-            self.scoring,
-            self.floor,
-            edges,
-            want,
-            limits,
-            shape=shape,
-            slabs=slabs,
-            progress=progress,
-            forbidden=self.forbidden,
-        )
-
-    def tile(self, area: Area, edges: Edges, **more: Any) -> TileJob:
-        """A part of the matrix as one tile, whose ``edges`` are counted from its corner and whose
-        bottom and right ones are not needed.  ``more``: other fields of the tile."""
-        m, n = area.shape
-        return TileJob(
-            self.query.read(area.row, area.row_end),
-            self.target.read(area.column, area.column_end),
-            self.scoring,
-            self.floor,
-            edges.corner,
-            edges.top.read(0, n),
-            edges.left.read(0, m),
-            bottom=False,
-            right=False,
-            forbidden=area.pairs(self.forbidden),
-            **more,
-        )
 
     def aim(
         self, prune: bool, beat: int | None = None, least: int | None = None
@@ -181,7 +115,7 @@ class Problem:
         give any end.  ``least``: a score that some path of a global comparison has.  With
         ``prune``, cells that cannot reach either are skipped.
         """
-        (m, n), local, want = self.shape, self.mode == "local", self.want
+        (m, n), local, want = self.shape, self.is_local, self.want
         # the empty local alignment is known; it sorts behind every positive score
         bound = Bound(0, m, n, self.scoring.highest)
         if local and beat is not None and beat > 0:  # as if found before this matrix's first cell
@@ -197,10 +131,80 @@ class Problem:
         alignment, and the border cells if the best end may be there.  Of equal ends it is the first
         in row-major order."""
         (m, n), where, candidates = self.shape, self.want.where, list(hits)
-        if self.mode == "local":
+        if self.is_local:
             candidates.append(Hit(0, 0, 0))
         if where in ("last_row", "border"):
             candidates.append(Hit(self.edges.left.h_at(m - 1), m, 0))
         if where in ("last_column", "border"):
             candidates.append(Hit(self.edges.top.h_at(n - 1), 0, n))
         return min(candidates)
+
+    def held(self, engine: Engine, paths: int) -> HeldMatrix | None:
+        """The matrix of a comparison in which ``paths`` paths are wanted, or are there already (0:
+        a score); None if it is too large to be held, or the engine holds none."""
+        held = engine.held_matrices
+        m, n = self.shape
+        if held is None or not held.fits(m, n, paths):
+            return None
+        codes = self.query.read(0, m), self.target.read(0, n)
+        return held.hold(*codes, self.scoring, self.floor, self.free, self.forbidden)
+
+
+@dataclass
+class Path(Costs):
+    """A path, traced backward."""
+
+    #: Where it starts so far (half-open): the path aligns letters from here on.
+    row: int
+    column: int
+    #: Its moves, the last one first.
+    moves: list[NDArray[np.uint8]] = field(default_factory=list)
+    #: 0 at H, else the gap that it is in.
+    state: int = 0
+    #: Has a local path come to its start?
+    ended: bool = False
+    #: Called before each tile.
+    between: Callable[[Path], None] = lambda path: None
+    #: Called while a device computes.
+    meanwhile: Meanwhile = lambda path, busy: None
+
+    def inside(self, area: Area) -> bool:
+        """Does the traceback go on in this area?"""
+        return self.row > area.row and self.column > area.column and not self.ended
+
+    def forward(self) -> NDArray[np.uint8]:
+        """All moves, the first one first."""
+        if not self.moves:
+            return np.zeros(0, np.uint8)
+        return np.concatenate(self.moves)[::-1]
+
+    def follow(self, traced: Traced, row: int = 0, column: int = 0) -> None:
+        """Add the part in a tile that begins after so many rows and columns."""
+        self.moves.append(traced.moves)
+        self.row, self.column = row + traced.row, column + traced.column
+        self.state, self.ended = traced.state, traced.ended
+
+    def finish(self, problem: Problem) -> None:
+        """Add the gap along a border that leads to the start of a global path."""
+        free = problem.free
+        if self.row and self.column and not self.ended:
+            raise InternalError(f"the path stopped at ({self.row}, {self.column})")
+        if self.ended or problem.is_local:
+            return
+        if self.row and not free.lead_target:
+            self.moves.append(np.full(self.row, CONSUMES_QUERY, np.uint8))
+            self.row = 0
+        if self.column and not free.lead_query:
+            self.moves.append(np.full(self.column, CONSUMES_TARGET, np.uint8))
+            self.column = 0
+
+    @classmethod
+    def of_held(cls, found: HeldFound, problem: Problem) -> Path | None:
+        """The path that was found in a matrix that is held; None if none was wanted."""
+        if found.path is None:
+            return None
+        path = cls(found.path.row, found.path.column)
+        path.follow(found.path)
+        path.add_cost(found)
+        path.finish(problem)
+        return path

@@ -15,7 +15,7 @@ from math import log
 
 from ..planning.plan import Plan
 from ..tiles.tile import Hit
-from .path import Path
+from .problem import Path
 
 #: Called as ``progress(done, total)``, or with a third argument `Stage` where it has a parameter
 #: called ``stage``.

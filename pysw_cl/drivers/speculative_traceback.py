@@ -23,9 +23,8 @@ from ..scoring.precision import UNREACHABLE_BELOW
 from ..tiles.contract import Engine, Part, TileBatch, TileSet
 from ..tiles.special_lines import RestartPoints
 from ..tiles.tile import Area, Hit, Traced
-from .path import Path
 from .path_prediction import Cell, Entry, Lines, SetLines, SweptLines, rate_of, similarity
-from .problem import Problem
+from .problem import Path, Problem
 
 
 class Guess(NamedTuple):

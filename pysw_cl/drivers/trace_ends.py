@@ -22,10 +22,10 @@ from ..results.stats import Stats
 from ..tiles.contract import BoxEnd, Engine
 from ..tiles.edges import Edges
 from ..tiles.special_lines import SweptGrid
+from ..tiles.sweep import sweep
 from ..tiles.tile import Area, Box, Costs, Hit, TileJob
 from .job import Job, path_of
-from .path import Path
-from .problem import Problem
+from .problem import Path, Problem
 from .traceback import trace_back
 
 
@@ -168,7 +168,7 @@ class TracedEnds(Costs):
         shape, tuning = plan.tile_shape(m, n), plan.tuning.traceback
         rows, columns, _ = special_lines(tuning, m, n, engine.strip_rows(*shape))
         grid = SweptGrid.over(edges, rows, columns)
-        self.add_cost(problem.sweep(engine, grid.saving(), shape=shape))
+        self.add_cost(sweep(engine, problem, grid.saving(), shape=shape))
         for end in ends:
             path = trace_back(engine, problem, grid, end)
             self.add_cost(path)

@@ -14,9 +14,9 @@ from contextlib import ExitStack
 from ..planning.path_grid import finer_grid
 from ..tiles.contract import Engine
 from ..tiles.special_lines import RestartPoints, SweptGrid
+from ..tiles.sweep import sweep
 from ..tiles.tile import Area, Hit
-from .path import Meanwhile, Path
-from .problem import Problem
+from .problem import Meanwhile, Path, Problem
 from .speculative_traceback import SpeculativeTraceback
 
 
@@ -73,6 +73,6 @@ def _step(engine: Engine, problem: Problem, grid: RestartPoints, area: Area, pat
         return
     shape, rows, columns = finer_grid(engine.plan, m, n, most, engine.strip_rows)
     finer = SweptGrid.over(edges, rows, columns)
-    path.add_cost(problem.inside(cell).sweep(engine, finer.saving(), shape=shape))
+    path.add_cost(sweep(engine, problem.inside(cell), finer.saving(), shape=shape))
     while path.inside(cell):
         _step(engine, problem, finer, cell, path)

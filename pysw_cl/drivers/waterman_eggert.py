@@ -26,9 +26,9 @@ from ..tiles.contract import Engine
 from ..tiles.edges import Edge, EdgeArray
 from ..tiles.slabs import SweepResult
 from ..tiles.special_lines import SweptGrid
+from ..tiles.sweep import sweep
 from ..tiles.tile import Area, Hit, Want
-from .path import CONSUMES_QUERY, CONSUMES_TARGET, Path, held_matrix, held_path
-from .problem import Problem
+from .problem import CONSUMES_QUERY, CONSUMES_TARGET, Path, Problem
 from .progress import Tell, TopProgress
 from .traceback import trace_back
 
@@ -68,7 +68,7 @@ def find_top(
     touched: set[Place] = set()
     for number in range(1, count + 1):
         here = problem if tiles is None else tiles.problem
-        matrix = held_matrix(engine, here, number)
+        matrix = here.held(engine, number)
         if matrix is not None:
             del tiles
             whole = HeldWhole(engine.plan, *here.shape)
@@ -80,7 +80,7 @@ def find_top(
                     if found.end.score < least:
                         return
                     cost = Stats(found.cells, found.launches)
-                    yield FoundAlignment(found.end, held_path(found, here), cost, whole)
+                    yield FoundAlignment(found.end, Path.of_held(found, here), cost, whole)
             return
         if tiles is None:
             tiles = _Tiles(engine, problem, least)
@@ -143,8 +143,9 @@ class _Tiles:
         below, beside = self.grid.rows.get(area.row_end), self.grid.columns.get(area.column_end)
         bottom = EdgeArray(n) if below is not None else None
         right = EdgeArray(m) if beside is not None else None
-        result = self.problem.inside(area).sweep(
+        result = sweep(
             self.engine,
+            self.problem.inside(area),
             replace(self.grid.edges_of(area), bottom=bottom, right=right),
             Want("all", threshold=self.least),
             shape=tile_shape(m, n, plan.tile_cells, longest=plan.tuning.sweep.longest_side),

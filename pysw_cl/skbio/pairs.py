@@ -17,8 +17,7 @@ from skbio.alignment import PairAlignPath, _pair
 
 from ..api.align import align_with
 from ..drivers.options import AlignOptions, AlignResources
-from ..drivers.path import held_matrix, held_path
-from ..drivers.problem import FreeEnds, Problem
+from ..drivers.problem import FreeEnds, Path, Problem
 from ..engines.registry import engine_for
 from ..errors import RangeError
 from ..results.cigar import merged
@@ -138,8 +137,8 @@ def _small(
     where that does not apply, and for a path that does not score what the sweep found."""
     scores = coded.scores
     query, target = scores.query_codes[coded.ranks[0]], scores.target_codes[coded.ranks[1]]
-    problem = Problem(View(query), View(target), scores.scoring, mode, FreeEnds(*free))
-    matrix = held_matrix(engine_for(device, None), problem, int(path))
+    problem = Problem.of(View(query), View(target), scores.scoring, mode, FreeEnds(*free))
+    matrix = problem.held(engine_for(device, None), int(path))
     if matrix is None:
         return None
     with matrix:
@@ -147,7 +146,7 @@ def _small(
     end = found.end
     if not path:
         return end.score, None
-    traced, scoring = held_path(found, problem), problem.scoring
+    traced, scoring = Path.of_held(found, problem), problem.scoring
     assert traced is not None
     moves = traced.forward()
     span = traced.row, end.row, traced.column, end.column

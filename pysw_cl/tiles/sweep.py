@@ -8,8 +8,6 @@ follow each other on the device (:mod:`pysw_cl.tiles.sweep_pipeline`).
 
 from __future__ import annotations
 
-from ..scoring.scoring import Scoring
-from ..sequences.view import Pairs, View
 from .best_cells import BestCells
 from .contract import Engine
 from .edges import Edges
@@ -22,10 +20,7 @@ from .tile import Limits, Want
 
 def sweep(
     engine: Engine,
-    query: View,
-    target: View,
-    scoring: Scoring,
-    floor: int | None,
+    rectangle: Rectangle,
     edges: Edges,
     want: Want | None = None,
     limits: Limits | None = None,
@@ -33,32 +28,28 @@ def sweep(
     shape: tuple[int, int] | None = None,
     slabs: Slabs | None = None,
     progress: Progress | None = None,
-    forbidden: Pairs | None = None,
     executor: Executor | None = None,
 ) -> SweepResult:
-    """Compute the rectangle of ``query`` (m codes) x ``target`` (n codes).
+    """Compute all cells of a rectangle.
 
     Tiles are computed in rows from top to bottom, each row from left to right.  Edges stream: a
     source is read when a tile needs it, and a sink is written when a tile is done.  So a neighbour
     in another thread, which gives the left edge or takes the right one, works at the same time,
     one tile row ahead or behind.
 
-    ``floor``: 0 (local) or None.
     ``shape``: rows and columns of a tile (default: one tile).  Tiles also end at special rows and
     columns, if the engine cannot capture them inside a tile or there is a corridor.
     ``slabs``: how the rectangle is cut into slabs (default: as few as possible).
     ``progress(done, total)`` is called with cells after every tile; an exception that it raises
     ends the sweep.
-    ``forbidden``: pairs of letters that are never aligned.
     ``executor``: what computes the tiles (default: ``engine``, one by one).
     """
     want, limits = want or Want(), limits or Limits()
-    rectangle = Rectangle(query, target, scoring, floor, forbidden)
     state = SweepState(
         rectangle,
         edges,
-        BestCells(rectangle.m, rectangle.n, floor, want, limits.bound),
-        slabs or Slabs(rectangle.m, edges, shape or (rectangle.m, rectangle.n)),
+        BestCells(*rectangle.shape, rectangle.floor, want, limits.bound),
+        slabs or Slabs(rectangle.m, edges, shape or rectangle.shape),
         limits.corridor,
         progress,
     )

@@ -8,8 +8,9 @@ that want them.  The order of the tiles is decided in :mod:`pysw_cl.tiles.sweep`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from typing import Any, TypeVar
 
 from ..scoring.scoring import Scoring
 from ..sequences.view import Codes, Pairs, View
@@ -20,11 +21,12 @@ from .tile import Area, Corridor, Hit, TileJob, TileResult
 
 #: Is called with the cells that are done and the cells in all.
 Progress = Callable[[int, int], None]
+R = TypeVar("R", bound="Rectangle")
 
 
 @dataclass(frozen=True)
 class Rectangle:
-    """What all tiles of a sweep have in common."""
+    """The codes of a sweep, and what all of its tiles have in common."""
 
     #: The codes of the rows, and of the columns.
     query: View
@@ -33,7 +35,7 @@ class Rectangle:
     #: The least H: 0 (local) or None.
     floor: int | None
     #: Pairs of letters that are never aligned (None: none).
-    forbidden: Pairs | None
+    forbidden: Pairs | None = None
 
     @cached_property
     def m(self) -> int:
@@ -44,6 +46,35 @@ class Rectangle:
     def n(self) -> int:
         """Its columns."""
         return len(self.target)
+
+    @cached_property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.m, self.n
+
+    def inside(self: R, area: Area) -> R:
+        """A part of it."""
+        query, target = self.query.slice(area.row, area.row_end), self.target.slice(*area[2:])
+        forbidden = area.pairs(self.forbidden)
+        return replace(self, query=query, target=target, forbidden=forbidden)
+
+    def tile(self, area: Area, edges: Edges, **more: Any) -> TileJob:
+        """A part as one tile, whose ``edges`` are counted from its corner and whose bottom and
+        right ones are not needed.  ``more``: other fields of the tile."""
+        m, n = area.shape
+        return TileJob(
+            self.query.read(area.row, area.row_end),
+            self.target.read(area.column, area.column_end),
+            self.scoring,
+            self.floor,
+            edges.corner,
+            edges.top.read(0, n),
+            edges.left.read(0, m),
+            bottom=False,
+            right=False,
+            forbidden=area.pairs(self.forbidden),
+            **more,
+        )
 
 
 @dataclass

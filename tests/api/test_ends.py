@@ -13,7 +13,6 @@ from whole_reference import align_reference
 
 import pysw_cl
 from pysw_cl.drivers import best_ends as driver
-from pysw_cl.drivers import problem
 from pysw_cl.errors import InputError
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.tiles.tile import Hit
@@ -129,13 +128,13 @@ def test_cells_that_are_not_held_at_once(engine: str, monkeypatch: pytest.Monkey
     monkeypatch.setattr(driver, "HELD", 60)
     monkeypatch.setattr(driver, "TILE", 400)
     swept: list[int] = []
-    sweep = problem.sweep
+    sweep = driver.sweep
 
-    def counted(engine: Any, query: Any, target: Any, *given: Any, **how: Any) -> Any:
-        swept.append(len(query) * len(target))
-        return sweep(engine, query, target, *given, **how)
+    def counted(engine: Any, whole: Any, *given: Any, **how: Any) -> Any:
+        swept.append(whole.m * whole.n)
+        return sweep(engine, whole, *given, **how)
 
-    monkeypatch.setattr(problem, "sweep", counted)
+    monkeypatch.setattr(driver, "sweep", counted)
     for a, separation in (
         (b"A" * 70, 9),
         (letters(3, 70), 9),

@@ -240,7 +240,7 @@ def test_values_are_made_once() -> None:
         mode="global", free_ends=(True, False), gap_cost=(2.5, 1), query_range=np.array([2, 5])
     )
     assert asked.scoring.scale == 2
-    assert asked.free.flags == (True, True, False, False)
+    assert asked.free == (True, True, False, False)
     assert asked.query_range == (2, 5)
     again = dataclasses.replace(asked, target_range=(0, 3))
     assert (again.query_range, again.target_range) == ((2, 5), (0, 3))

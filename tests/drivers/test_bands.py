@@ -162,7 +162,7 @@ def test_scores_of_any_sign(highest: int, gaps: tuple[int, int]) -> None:
 
 
 def problem_of(case: Case, free: FreeEnds = NO_FREE_ENDS) -> Problem:
-    return Problem(View(case.query), View(case.target), case.scoring, "global", Free(*free))
+    return Problem.of(View(case.query), View(case.target), case.scoring, "global", Free(*free))
 
 
 def best_through(case: Case, free: FreeEnds) -> Any:

@@ -17,6 +17,7 @@ from pysw_cl.opencl.device import get_runtime
 from pysw_cl.sequences.view import View, pairs_inside
 from pysw_cl.tiles.edges import Border, EdgeArray, Edges
 from pysw_cl.tiles.sweep import sweep
+from pysw_cl.tiles.sweep_state import Rectangle
 from pysw_cl.tiles.tile import Want
 
 SCORING = match_scoring(2, -1, 3, 1)
@@ -114,14 +115,10 @@ def test_sweep_hands_each_tile_its_own(name: str) -> None:
         edges = Edges(0, border, border, bottom, right)
         done = sweep(
             engine,
-            View(query),
-            View(target),
-            SCORING,
-            0,
+            Rectangle(View(query), View(target), SCORING, 0, forbidden),
             edges,
             Want("all"),
             shape=shape,
-            forbidden=forbidden,
         )
         results.append((done.hits, *(a.tolist() for a in (bottom.h, bottom.x, right.h, right.x))))
     assert results[0] == results[1]

@@ -29,6 +29,7 @@ from pysw_cl.sequences.view import View
 from pysw_cl.tiles.edges import Border, DeviceEdge, Edge, EdgeArray, Edges
 from pysw_cl.tiles.special_lines import RestartGrid, SweptGrid
 from pysw_cl.tiles.sweep import sweep
+from pysw_cl.tiles.sweep_state import Rectangle
 from pysw_cl.tiles.tile import Area, Want
 
 
@@ -77,7 +78,7 @@ def swept(local: bool, m: int = 700, n: int = 900) -> tuple[WavefrontEngine, Swe
     rows, columns = cuts(m, m // 3, engine.strip_rows(m, n)), cuts(n, n // 4, 1)
     grid = SweptGrid.over(Edges(0, border, border), rows, columns)
     floor, want = (0, Want("all")) if local else (None, Want("corner"))
-    sweep(engine, query, target, scoring, floor, grid.saving(), want)
+    sweep(engine, Rectangle(query, target, scoring, floor), grid.saving(), want)
     assert grid.rows and len(grid.columns) == 3
     return engine, grid
 

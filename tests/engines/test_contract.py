@@ -36,6 +36,7 @@ from pysw_cl.scoring.precision import UNREACHABLE, UNREACHABLE_BELOW
 from pysw_cl.sequences.view import Codes, View
 from pysw_cl.tiles.edges import Border, Edge, EdgeArray, Edges, Source
 from pysw_cl.tiles.sweep import sweep
+from pysw_cl.tiles.sweep_state import Rectangle
 from pysw_cl.tiles.tile import Want
 
 SCORING = match_scoring(2, -1, 3, 1)
@@ -238,7 +239,7 @@ def test_edges_stream_between_threads(name: str, side: str) -> None:
     def follow() -> None:
         try:
             sweep(
-                engine, *map(View, second), SCORING, None, edges,
+                engine, Rectangle(*map(View, second), SCORING, None), edges,
                 shape=shape, progress=lambda *_: second_ran.set(),
             )  # fmt: skip
         except BaseException as error:
@@ -257,7 +258,7 @@ def test_edges_stream_between_threads(name: str, side: str) -> None:
     sinks = {side: pipe}
     try:
         sweep(
-            engine, *map(View, first), SCORING, None, Edges(0, border, border, **sinks),
+            engine, Rectangle(*map(View, first), SCORING, None), Edges(0, border, border, **sinks),
             shape=shape, progress=hold,
         )  # fmt: skip
     except BaseException as error:

@@ -38,6 +38,7 @@ from pysw_cl.tiles.contract import Engine
 from pysw_cl.tiles.edges import Border, Edge, EdgeArray, Edges
 from pysw_cl.tiles.special_lines import SweptGrid
 from pysw_cl.tiles.sweep import sweep
+from pysw_cl.tiles.sweep_state import Rectangle
 from pysw_cl.tiles.tile import Bound, Limits, TileJob, TileResult, Want
 from pysw_cl.tiles.tile_split import by_parts
 
@@ -245,7 +246,7 @@ def test_a_sweep_cuts_only_where_it_must(name: str) -> None:
             sink.write(0, Edge(np.full(len(sink), 77, np.int32), np.full(len(sink), 77, np.int32)))
         bound = Bound(1000, 1, 1, 2) if prune else None
         result = sweep(
-            engine, View(query), View(target), SCORING, 0,
+            engine, Rectangle(View(query), View(target), SCORING, 0),
             Edges(0, free, free, rows=rows, columns=columns), Want("all"), Limits(bound=bound),
         )  # fmt: skip
         assert len(result.pruned if prune else result.tops) == (1 if engine.captures_inside else 9)
@@ -292,12 +293,12 @@ def test_a_path_takes_one_launch_for_its_grid(mode: str, monkeypatch: pytest.Mon
     query = random_codes(rng, 250, 4)
     target = np.concatenate((query[:90], query[131:], random_codes(rng, 30, 4)))
     m, n, engine = len(query), len(target), make_engine("narrow-ticketed")
-    problem = Problem(View(query), View(target), SCORING, mode, FreeEnds())
+    problem = Problem.of(View(query), View(target), SCORING, mode, FreeEnds())
     tuning = engine.plan.tuning.traceback
     places = grid_places(tuning, m, engine.strip_rows(m, n)), grid_places(tuning, n, 1)
     assert min(map(len, places)) > 5
     grid = SweptGrid.over(problem.edges, *places)
-    result = problem.sweep(engine, grid.saving(), problem.want, shape=problem.shape)
+    result = sweep(engine, problem, grid.saving(), problem.want, shape=problem.shape)
     end = problem.best_end(result.hits)
     assert result.launches == 1
     engine.plan = replace(engine.plan, traceback_tile_cells=2000)

@@ -21,6 +21,7 @@ from pysw_cl.sequences.view import Codes, View
 from pysw_cl.tiles.contract import Engine
 from pysw_cl.tiles.edges import Border, EdgeArray, Edges
 from pysw_cl.tiles.sweep import sweep
+from pysw_cl.tiles.sweep_state import Rectangle
 from pysw_cl.tiles.tile import Bound, Limits, TileJob, TileResult, Want
 
 SCORING = match_scoring(2, -1, 3, 1)
@@ -156,7 +157,7 @@ def test_progress_and_cells(name: str) -> None:
     query, target = random_pair(np.random.default_rng(6), 4, 150, 70)
     ticks: list[tuple[int, int]] = []
     result = sweep(
-        engine, View(query), View(target), SCORING, 0, Edges(0, FREE, FREE),
+        engine, Rectangle(View(query), View(target), SCORING, 0), Edges(0, FREE, FREE),
         shape=(40, 30), progress=lambda *tick: ticks.append(tick),
     )  # fmt: skip
     assert len(ticks) == engine.tiles > 2
@@ -184,7 +185,7 @@ def test_an_exception_in_progress_ends_the_sweep(name: str) -> None:
     query, target = random_pair(np.random.default_rng(7), 4, 150, 70)
     with pytest.raises(Enough):
         sweep(
-            engine, View(query), View(target), SCORING, 0, Edges(0, FREE, FREE),
+            engine, Rectangle(View(query), View(target), SCORING, 0), Edges(0, FREE, FREE),
             shape=(40, 30), progress=stop,
         )  # fmt: skip
     assert engine.tiles == 2

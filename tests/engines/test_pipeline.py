@@ -29,7 +29,7 @@ from pysw_cl.tiles.contract import Engine, TilePipeline
 from pysw_cl.tiles.edges import Edge, EdgeArray, Edges, Source
 from pysw_cl.tiles.slabs import Slab, Slabs, SweepResult
 from pysw_cl.tiles.sweep import sweep
-from pysw_cl.tiles.sweep_state import SweepState
+from pysw_cl.tiles.sweep_state import Rectangle, SweepState
 from pysw_cl.tiles.tile import Area, Hit, TileJob, TileResult, Want
 
 PROTEIN = "ARNDCQEGHILKMFPSTWYV"
@@ -277,8 +277,8 @@ def swept(
     top, given = job.above, left or job.left
     around = Edges(job.corner, top, given, *edges[:2], columns=columns)
     want = Want("all" if job.floor is not None else "border")
-    query, target = View(job.query), View(job.target)
-    result = sweep(engine, query, target, job.scoring, job.floor, around, want, slabs=slabs)
+    whole = Rectangle(View(job.query), View(job.target), job.scoring, job.floor)
+    result = sweep(engine, whole, around, want, slabs=slabs)
     return result, [edge.read(0, len(edge)) for edge in edges]
 
 
@@ -379,7 +379,7 @@ def test_progress_while_tiles_are_computed(seen: Seen, monkeypatch: pytest.Monke
     monkeypatch.setattr(SweepState, "advance", seen_advance)
     top, left = job.above, job.left
     sweep(
-        engine, View(job.query), View(job.target), DNA, 0, Edges(job.corner, top, left),
+        engine, Rectangle(View(job.query), View(job.target), DNA, 0), Edges(job.corner, top, left),
         Want("all"), slabs=Heights([40] * 10, 3000, {}),
         progress=lambda done, total: told.append((done, total)),
     )  # fmt: skip

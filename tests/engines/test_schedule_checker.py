@@ -28,6 +28,7 @@ from pysw_cl.sequences.view import View
 from pysw_cl.tiles.edges import Edge, EdgeArray, Edges
 from pysw_cl.tiles.special_lines import SweptGrid
 from pysw_cl.tiles.sweep import sweep
+from pysw_cl.tiles.sweep_state import Rectangle
 from pysw_cl.tiles.tile import Hit, TileJob, TileResult
 
 SCORING = match_scoring(1, -1, 1, 1)
@@ -396,7 +397,7 @@ def test_sweep_of_many_tiles(form: str, shape: tuple[int, int]) -> None:
     edges = Edges(0, edges.top, edges.left, edges.bottom, edges.right, rows, columns)
     ticks: list[tuple[int, int]] = []
     result = sweep(
-        engine, view(m), view(n), SCORING, None, edges,
+        engine, Rectangle(view(m), view(n), SCORING, None), edges,
         shape=shape, progress=lambda *tick: ticks.append(tick),
     )  # fmt: skip
     assert sum(result.cells.values()) == m * n
@@ -420,12 +421,12 @@ def test_drivers_over_an_engine_that_only_counts(mode: str) -> None:
     """A score costs m n cells; a path computes little more than the grid cells it runs through."""
     m, n = 150, 170
     engine = ScheduleChecker(plan(2, 4, 2, "two-phase"))
-    problem = Problem(view(m), view(n), SCORING, mode, FreeEnds())
-    result = problem.sweep(engine, problem.edges, problem.want, shape=(64, 64))
+    problem = Problem.of(view(m), view(n), SCORING, mode, FreeEnds())
+    result = sweep(engine, problem, problem.edges, problem.want, shape=(64, 64))
     assert sum(result.cells.values()) == m * n
 
     grid = SweptGrid.over(problem.edges, [*range(0, m, 32), m], [*range(0, n, 32), n])
-    result = problem.sweep(engine, grid.saving(), problem.want, shape=problem.shape)
+    result = sweep(engine, problem, grid.saving(), problem.want, shape=problem.shape)
     assert sum(result.cells.values()) == m * n
     engine.plan = replace(engine.plan, traceback_tile_cells=2000)
     path = trace_back(engine, problem, grid, Hit(0, m, n))

@@ -20,7 +20,7 @@ STEEP = [match_scoring(5, -4, 0, 30), match_scoring(1, -30000, 40, 0), match_sco
 
 def whole(query: Codes, target: Codes, scoring: Scoring, mode: str, free: FreeEnds) -> Matrices:
     """The full matrices of a comparison."""
-    problem = Problem(View(query), View(target), scoring, mode, free)
+    problem = Problem.of(View(query), View(target), scoring, mode, free)
     edges = problem.edges
     parts = edges.top.read(0, len(target)), edges.left.read(0, len(query))
     sides = [(part.h.astype(np.int64), part.x.astype(np.int64)) for part in parts]

@@ -13,7 +13,7 @@ from helpers import fault, spy, tune, use_engine
 from speculating import Seen, constants, every_plan, pairs, plan_of, watched
 
 import pysw_cl
-from pysw_cl.drivers.path import Path
+from pysw_cl.drivers.problem import Path
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.registry import ENGINES
 from pysw_cl.engines.wavefront.engine import WavefrontEngine

@@ -38,7 +38,7 @@ def rows(asked: dict[str, Any], output: str) -> tuple[list[Row], list[Row]]:
     alone = [row_of(align(a, b, output=output, plan=PLAN, **asked)) for a, b in PAIRS]
     table = align_many(PAIRS, output=output, plan=PLAN, **asked)
     options = ManyOptions(**asked)
-    common = {"mode": options.mode, "free_ends": options.free.flags, "scoring": options.scoring}
+    common = {"mode": options.mode, "free_ends": options.free, "scoring": options.scoring}
     return alone, list(TableRows(PAIRS, table, common))
 
 

@@ -10,8 +10,8 @@ from pysw_cl.scoring.free_ends import FreeEnd
 
 
 def test_bits() -> None:
-    assert FreeEnd.of(FreeEnds(lead_query=True, trail_target=True).flags) == 1 | 8
-    assert [end.name for end in FreeEnd] == [name.upper() for name in vars(FreeEnds())]
+    assert FreeEnd.of(FreeEnds(lead_query=True, trail_target=True)) == 1 | 8
+    assert [end.name for end in FreeEnd] == [name.upper() for name in FreeEnds._fields]
 
 
 def test_kernels_have_the_same() -> None:

@@ -17,6 +17,7 @@ from pysw_cl.tiles.contract import Engine
 from pysw_cl.tiles.edges import Border, EdgeArray, EdgeFrom, Edges
 from pysw_cl.tiles.slabs import SweepResult
 from pysw_cl.tiles.sweep import sweep
+from pysw_cl.tiles.sweep_state import Rectangle
 from pysw_cl.tiles.tile import Hit, Limits, TileJob, TileResult, Want
 
 SCORING = match_scoring(2, -3, 3, 1)
@@ -68,7 +69,9 @@ def whole(query: View, target: View, scoring: Scoring, local: bool) -> tuple[Swe
     edges = Edges(0, border, border, EdgeArray(len(target)), EdgeArray(len(query)))
     want = Want("all" if local else "corner")
     floor = 0 if local else None
-    return sweep(make_engine("reference"), query, target, scoring, floor, edges, want), edges
+    return sweep(
+        make_engine("reference"), Rectangle(query, target, scoring, floor), edges, want
+    ), edges
 
 
 @pytest.mark.parametrize("names", [("reference", "ticketed"), ("narrow-ticketed", "two-phase-2")])
@@ -101,7 +104,7 @@ def test_two_engines_split_by_columns_work_at_the_same_time(
     def work(side: str) -> None:
         engine, part, around = halves[side]
         want = Want("all" if local else "corner" if side == "right" else "none")
-        args = query, part, SCORING, floor, around, want, *common
+        args = Rectangle(query, part, SCORING, floor), around, want, *common
         found[side] = sweep(engine, *args, shape=(rows, 250))
 
     threads = [Thread(target=work, args=(side,)) for side in halves]
@@ -141,7 +144,7 @@ def test_two_engines_split_by_rows_work_at_the_same_time() -> None:
 
     def work(side: str) -> None:
         engine, part, around = halves[side]
-        args = part, target, SCORING, 0, around, Want("all")
+        args = Rectangle(part, target, SCORING, 0), around, Want("all")
         found[side] = sweep(engine, *args, shape=(128, 50))
 
     threads = [Thread(target=work, args=(side,)) for side in halves]
@@ -166,4 +169,5 @@ def test_a_neighbour_that_fails_ends_the_other() -> None:
     pipe.close(ValueError("the other device is gone"))
     with pytest.raises(ValueError, match="other device"):
         around = Edges(0, border, pipe)
-        sweep(make_engine("reference"), query, target, SCORING, 0, around, shape=(8, 30))
+        whole = Rectangle(query, target, SCORING, 0)
+        sweep(make_engine("reference"), whole, around, shape=(8, 30))
