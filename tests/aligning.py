@@ -65,7 +65,7 @@ def needs_lanes(kernels: Kernels | str) -> None:
     if lanes in runtime.traits.refused_lanes or (
         lanes == "warp32" and "packed" in runtime.traits.refused_lanes
     ):
-        pytest.skip(f"{lanes} lanes: {runtime.why('refused_lanes')}")
+        pytest.skip(f"{lanes} lanes: {runtime.facts.why['refused_lanes']}")
 
 
 def cuts(cells: int = 600) -> st.SearchStrategy[dict[str, Any]]:

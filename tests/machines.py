@@ -68,6 +68,7 @@ def machines(patch: pytest.MonkeyPatch) -> Machine:
             (cl, "get_platforms", get_platforms),
             (cl, "Context", lambda devices: SimpleNamespace(devices=devices)),
             (device_module, "_runtimes", {}),
+            (device_module, "_named", {}),
         ):
             patch.setattr(owner, name, other)
 

@@ -44,7 +44,7 @@ def skip_lanes(lanes: str) -> None:
     if lanes.startswith("vector") and runtime.info.kind != "cpu":
         pytest.skip(f"{lanes} lanes are for CPUs, and {runtime.info.name} is none")
     if lanes in runtime.traits.refused_lanes:
-        pytest.skip(f"{lanes} lanes: {runtime.why('refused_lanes')}")
+        pytest.skip(f"{lanes} lanes: {runtime.facts.why['refused_lanes']}")
 
 
 @contextmanager

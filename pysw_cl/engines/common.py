@@ -66,10 +66,11 @@ def bind(
     four bytes.  ``later``: arguments that each launch sets.  Raises InternalError if an argument is
     missing.
     """
-    missing = set(kernel.names).difference(values, later)
+    names = kernel.spec.places
+    missing = names.keys() - values.keys() - set(later)
     if missing:
         raise InternalError(f"kernel arguments without a value: {', '.join(sorted(missing))}")
-    given = {name: values[name] for name in kernel.names if name in values}
+    given = {name: values[name] for name in names if name in values}
     unused = [name for name, value in given.items() if value is None]
     if unused:
         given |= dict.fromkeys(unused, buffers.empty(4))

@@ -39,9 +39,16 @@ class Build:
 #: Called with a build and whether it has ended; from any thread.
 Listener = Callable[[Build, bool], None]
 
+
+class _Call(threading.local):
+    """A call of this thread: the most programs that it needs, how many it had, and their builds."""
+
+    expected = number = 0
+    builds: list[Build]
+
+
 _listeners: list[Listener] = []
-_call = threading.local()
-_lock = threading.Lock()
+_call, _lock = _Call(), threading.Lock()
 
 
 @contextmanager
@@ -59,7 +66,7 @@ def listening(listener: Listener) -> Iterator[None]:
 def expecting(count: int) -> Iterator[None]:
     """A call of this thread that needs at most ``count`` programs.  A call inside another one
     belongs to it.  When it returns, its builds have ended."""
-    if getattr(_call, "expected", 0):
+    if _call.expected:
         yield
         return
     _call.expected, _call.number, _call.builds = count, 0, []
@@ -73,13 +80,12 @@ def expecting(count: int) -> Iterator[None]:
 
 def begun(device: str, kernel: str, kept: bool = False) -> Build | None:
     """A build begins, or the reading of one that is ``kept``; None if nobody is told of it."""
-    inside = bool(getattr(_call, "expected", 0))
-    if inside:
-        _call.number += 1
+    inside = _call.expected > 0
+    _call.number += inside
     if not _listeners and not LOG.isEnabledFor(logging.INFO):
         return None
     number = _call.number if inside else 1
-    build = Build(device, kernel, number, max(number, _call.expected if inside else 1), kept)
+    build = Build(device, kernel, number, max(number, _call.expected), kept)
     LOG.info("%s", build)
     if inside:
         _call.builds.append(build)

@@ -9,14 +9,13 @@ import os
 import threading
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from ..errors import DeviceError
 from ..planning.facts import DeviceFacts
 from ..planning.profiles.profile import Identity, Profile
 from ..planning.profiles.store import profile_for, stamp
 from . import kernel_store, listing
-from .builds import Build
 from .kernel_times import KernelTimes
 from .listing import DeviceInfo
 from .quirks import traits_of
@@ -45,28 +44,24 @@ class Failing:
 
 
 class Runtime:
-    """One device with its context and program cache.  Threads may share it; each has a queue."""
+    """One device with its context and programs.  Threads may share it; each has a queue."""
 
     def __init__(self, device: Any, info: DeviceInfo, context: Any = None, queue: Any = None):
-        self.device = device
-        self.info = info
-        self._context = context
+        self.device, self.info, self._context, self._given = device, info, context, queue
         self.traits, self._quirks = traits_of(info.platform, device)
         if self.traits.prepare is not None:
             self.traits.prepare(device)
-        #: where the text of a kernel file comes from, by the file's name
+        #: Where the text of a kernel file comes from, by the file's name.
         self.source_of: Callable[[str], str] = kernel_source
         self.programs: dict[tuple[str, str], Any] = {}
         #: The threads that build programs for later calls.
         self.building: dict[tuple[str, str], threading.Thread] = {}
-        #: The programs that were not launched yet and whose build somebody was told of.
-        self.begun: dict[Any, Build] = {}
+        #: What is done once the first launch of a program is over.
+        self.unlaunched: dict[Any, list[Callable[[], object]]] = {}
         self.lock = threading.RLock()
         #: What launches take, where that is measured (`timed`).
         self.times: KernelTimes | None = None
-        self.failing = Failing(info.name)
-        self.salt = ""
-        self._given = queue
+        self.failing, self.salt = Failing(info.name), ""
         self._own: Profile | None = None
         #: The profile that was found, and when that was right.
         self._looked_up: tuple[tuple[str | None, int], tuple[Profile, str]] | None = None
@@ -88,10 +83,6 @@ class Runtime:
                     raise DeviceError(f"{self.info.name} cannot be started: {error}") from None
         return self._context
 
-    def why(self, trait: str) -> str:
-        """The reasons that the quirk table gives for a trait, by its name."""
-        return "; ".join(quirk.why for quirk in self._quirks if trait in quirk.then)
-
     @cached_property
     def identity(self) -> Identity:
         """The device, as profiles name it."""
@@ -102,7 +93,10 @@ class Runtime:
         """What of the device decides how tiles are computed; the device is asked once."""
         device, traits = self.device, self.traits
         if self._facts is None or self._facts[0] != (device, traits):
-            named = ("least_T", "refused_lanes", "refused_row_items")
+            why = {
+                trait: "; ".join(quirk.why for quirk in self._quirks if trait in quirk.then)
+                for trait in ("least_T", "refused_lanes", "refused_row_items")
+            }
             facts = DeviceFacts(
                 **vars(traits),
                 memory=int(device.global_mem_size),
@@ -112,7 +106,7 @@ class Runtime:
                 name=self.info.name,
                 most_items=int(device.max_work_group_size),
                 local_bytes=int(device.local_mem_size),
-                why={name: self.why(name) for name in named},
+                why=why,
             )
             self._facts = (device, traits), facts
         return self._facts[1]
@@ -171,13 +165,12 @@ class Runtime:
         unable = self._given is not None and not self._given.properties & profiling
         if unable or self.times is not None:
             return self
-        timed: Runtime = self.kept("timed", lambda: self._with(times=KernelTimes()))
-        return timed
+        return cast(Runtime, self.kept("timed", lambda: self._with(times=KernelTimes())))
 
     def anew(self, salt: str) -> Runtime:
         """A runtime of this device that has built nothing, with options of the compiler that no
         cache knows: ``salt`` is a macro's value."""
-        return self._with(salt=f"-DSALT={salt}", programs={}, begun={}, building={})
+        return self._with(salt=f"-DSALT={salt}", programs={}, unlaunched={}, building={})
 
     def having(self, profile: Profile) -> Runtime:
         """A runtime of this device that has this profile, whichever one is stored.  Programs are
@@ -187,8 +180,8 @@ class Runtime:
     def beside(self, k: int) -> Runtime:
         """This thread's k-th runtime with a queue of its own, which may run concurrently with other
         queues."""
-        side: Runtime = self.kept(f"beside {k}", lambda: self._with(_given=self._new_queue()))
-        return side
+        side = self.kept(f"beside {k}", lambda: self._with(_given=self._new_queue()))
+        return cast(Runtime, side)
 
     def forget(self) -> None:
         """Drop what this thread keeps, and the programs."""
@@ -196,11 +189,9 @@ class Runtime:
         for one in (kept.get("timed"), kept.get("arena")):
             if one is not None:
                 one.forget()
-        kept.clear()
         self.settle()
-        self.building.clear()
-        self.programs.clear()
-        self.begun.clear()
+        for known in (kept, self.building, self.programs, self.unlaunched):
+            known.clear()
 
     def settle(self) -> None:
         """Wait for the programs that are built for later calls."""
@@ -245,16 +236,9 @@ def _check_process() -> None:
         )
 
 
-def _meaning(device: str) -> tuple[Any, ...]:
-    """The cache key of a device name: all that decides which device it means."""
-    try:
-        import pyopencl as cl
-
-        asked: Any = cl.get_platforms
-    except ImportError:
-        asked = None
-    variables = listing.VARIABLES if listing.name_and_threads(device)[0].lower() == "auto" else ()
-    return (device, asked, *map(os.environ.get, variables))
+def _meaning(device: str) -> tuple[str | None, ...]:
+    """A device's name with all that decides which one it means."""
+    return (device, *map(os.environ.get, listing.VARIABLES))
 
 
 def runtimes_to_choose_from(device: Any) -> list[Runtime]:
@@ -264,10 +248,9 @@ def runtimes_to_choose_from(device: Any) -> list[Runtime]:
     _check_process()
     if not isinstance(device, str) or device.strip().lower() != "auto":
         return []
-    _, _, *variables = meaning = _meaning("auto")
-    if any(given and given.strip() for given in variables):
+    named = _meaning("every device")
+    if any(given and given.strip() for given in named[1:]):
         return []
-    named = ("every device", *meaning)
     if named not in _named:
         usable = (info for _, info in listing.scan() if info.usable)
         first: dict[str, DeviceInfo] = {}

@@ -65,8 +65,6 @@ class KernelStore:
         #: The folders of programs in PoCL's, and the names of their files that are kept.
         self._dirs: dict[str, set[Path]] = {}
         self._kept: dict[str, set[str]] = {}
-        #: Programs that were not launched yet.
-        self.pending: dict[Any, str] = {}
 
     @contextmanager
     def building(self, digest: str) -> Iterator[None]:
@@ -165,7 +163,6 @@ class KernelStore:
     def close(self) -> None:
         """Keep what is new, and remove PoCL's folder."""
         if os.getpid() == self._process:  # not in a forked child
-            self.pending.clear()
             for digest in list(self._dirs):
                 self.keep(digest)
             shutil.rmtree(self.run, ignore_errors=True)

@@ -6,10 +6,10 @@ import hashlib
 import threading
 import time
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,12 @@ class KernelSpec:
     arguments: tuple[str, ...]
     #: The limit of registers of a profile that holds for it; None: there is none.
     limit: str | None = "registers"
+
+    @cached_property
+    def places(self) -> dict[str, tuple[int, type[np.integer[Any]] | None]]:
+        """The place of each argument, and the type of an integer."""
+        parts = (argument.partition(":") for argument in self.arguments)
+        return {name: (k, INTEGERS.get(kind)) for k, (name, _, kind) in enumerate(parts)}
 
 
 @cache
@@ -89,31 +95,30 @@ def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any
         if key not in runtime.programs:
             store = runtime.store
             kept = store is not None and store.keeps(_digest_of(runtime.info, key))
-            begun = builds.begun(runtime.info.name, spec.name, kept)
+            over = partial(builds.ended, builds.begun(runtime.info.name, spec.name, kept))
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", cl.CompilerWarning)
                     program = _compiled(runtime, spec, key)
             except BuildError:
-                builds.ended(begun)
+                over()
                 raise
             runtime.programs[key] = program
-            if begun is not None:
-                runtime.begun[program] = begun
+            if over.args[0] is not None:
+                runtime.unlaunched.setdefault(program, []).append(over)
         return runtime.programs[key]
 
 
 def _compiled(runtime: Runtime, spec: KernelSpec, key: Key) -> Any:
-    source, options = key
-    digest, store = _digest_of(runtime.info, key), runtime.store
+    (source, options), store = key, runtime.store
 
     def built() -> Any:
-        program = cl.Program(runtime.context, source)
-        return _cached(lambda: program.build(options, [runtime.device]))
+        return _cached(lambda: cl.Program(runtime.context, source).build(options, [runtime.device]))
 
     try:
         if store is None:
             return built()
+        digest = _digest_of(runtime.info, key)
         with store.building(digest):
             try:
                 program = built()
@@ -121,7 +126,7 @@ def _compiled(runtime: Runtime, spec: KernelSpec, key: Key) -> Any:
                 if not store.drop(digest):
                     raise
                 program = built()
-        store.pending[program] = digest
+        runtime.unlaunched[program] = [partial(store.keep, digest)]
         return program
     except cl.Error as error:
         raise BuildError(
@@ -232,14 +237,6 @@ def when_over(event: Any, then: Callable[[], object]) -> None:
     threading.Thread(target=watch, name="pysw_cl build", daemon=True).start()
 
 
-@cache
-def _places(arguments: tuple[str, ...]) -> tuple[dict[str, int], dict[str, Any]]:
-    """The index of each argument, and the types of the integers."""
-    places = {argument.partition(":")[0]: place for place, argument in enumerate(arguments)}
-    typed = (argument.partition(":") for argument in arguments if ":" in argument)
-    return places, {name: INTEGERS[kind] for name, _, kind in typed}
-
-
 class BoundKernel:
     """This thread's kernel object for a spec; its arguments are set by name."""
 
@@ -260,20 +257,17 @@ class BoundKernel:
                 raise InternalError(f"{spec.name} has {kernel.num_args} arguments")
             kernels[key] = kernel, {}, program
         self._kernel, self._bound, self._program = kernels[key]
-        self._runtime, self._name = runtime, spec.name
-        self._place, self._integer = _places(spec.arguments)
-        #: The arguments' names, in order.
-        self.names: Collection[str] = self._place.keys()
+        self._runtime, self.spec = runtime, spec
 
     def bind(self, **values: Any) -> BoundKernel:
         """Set arguments.  Raises InternalError for an unknown name."""
         for name, value in values.items():
-            if name not in self._place:
+            if name not in self.spec.places:
                 raise InternalError(f"no kernel argument is called {name}")
-            integer, bound = self._integer.get(name), self._bound.get(name)
+            (place, integer), bound = self.spec.places[name], self._bound.get(name)
             if bound is not None and (bound == value if integer else bound is value):
                 continue  # it has this value already
-            self._kernel.set_arg(self._place[name], integer(value) if integer else value)
+            self._kernel.set_arg(place, integer(value) if integer else value)
             if integer or id(value) in LASTING:
                 self._bound[name] = value
             else:
@@ -288,17 +282,13 @@ class BoundKernel:
                 self._runtime.queue, self._kernel, (groups * group_size,), (group_size,)
             )
             if self._runtime.times is not None:
-                self._runtime.times.add(self._name, event)
-            begun = self._runtime.begun.pop(self._program, None)
-            if begun is not None:  # its code may be generated now, before it runs
-                when_over(event, partial(builds.ended, begun))
-            store = self._runtime.store
-            if store is not None and self._program in store.pending:
-                when_over(event, partial(store.keep, store.pending.pop(self._program, "")))
+                self._runtime.times.add(self.spec.name, event)
+            for then in self._runtime.unlaunched.pop(self._program, ()):
+                when_over(event, then)  # its code may be generated now, before it runs
             if at_once:
                 self._runtime.queue.flush()
         except cl.Error as error:  # some drivers find out here that memory or registers lack
             raise DeviceError(
-                f"{self._runtime.info.name} cannot run the kernel {self._name}: {error}"
+                f"{self._runtime.info.name} cannot run the kernel {self.spec.name}: {error}"
             ) from None
         return event

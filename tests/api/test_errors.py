@@ -281,6 +281,7 @@ def test_no_opencl_platform(
 def test_no_pyopencl(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "pyopencl", None)
+        patch.setattr("pysw_cl.opencl.device._named", {})
         fails(DeviceError, "pyopencl does not load", 'pip install "pyopencl[pocl]"')
 
 

@@ -21,7 +21,7 @@ PAIR = "ACGTTGCAAC" * 4, "ACGTTGCTAC" * 4
 def fresh(mark: str) -> Runtime:
     """A runtime without programs, whose kernels' text no other test has built."""
     runtime = copy.copy(get_runtime("auto"))
-    runtime.programs, runtime.begun, runtime._local = {}, {}, threading.local()
+    runtime.programs, runtime.unlaunched, runtime._local = {}, {}, threading.local()
     runtime.source_of = lambda name: f"// {mark}\n{kernel_source(name)}"
     return runtime
 
@@ -58,14 +58,14 @@ def test_a_path_builds_what_it_needs_once(caplog: pytest.LogCaptureFixture) -> N
     assert all(build.number <= build.expected for build in told.began)
     assert told.began[0].device == runtime.info.name
     assert caplog.messages[0].startswith(f"building kernels for {runtime.info.name}: 1 of at most")
-    assert not runtime.begun
+    assert not runtime.unlaunched
 
 
 def test_nobody_listens() -> None:
     runtime = fresh("nobody")
     assert pysw_cl.align(*PAIR, output="score", device=runtime).score > 0
     assert runtime.programs
-    assert not runtime.begun
+    assert not runtime.unlaunched
 
 
 def test_a_build_that_fails_ends() -> None:

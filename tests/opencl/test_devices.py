@@ -421,7 +421,8 @@ def test_arguments_are_bound_by_name() -> None:
 def test_no_argument_is_forgotten() -> None:
     """What a launch does not give is an error, unless each launch sets it or it needs none."""
     runtime, bound = get_runtime("auto"), {}
-    kernel = SimpleNamespace(names=(*TICKETED, "phase"), bind=bound.update)
+    spec = SimpleNamespace(places=dict.fromkeys((*TICKETED, "phase")))
+    kernel = SimpleNamespace(spec=spec, bind=bound.update)
     values: dict[str, Any] = {"ticket": "ticket", "progress": "progress", "moves": None}
     values |= {"progress_above": "above", "progress_above_at": 7, "no argument": 0}
     with Buffers(runtime) as buffers:

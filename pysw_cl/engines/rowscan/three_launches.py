@@ -155,7 +155,9 @@ class ThreeLaunches:
             about = "rowscan/three_launches.cl", arguments, plan.lane_set.wide, score
             spec = scored_spec(name, *about, scored=name == "rowscan_cells")
             kernel = BoundKernel(self.runtime, spec, defines)
-            made.append(kernel.bind(**{key: values[key] for key in kernel.names if key in values}))
+            made.append(
+                kernel.bind(**{key: values[key] for key in kernel.spec.places if key in values})
+            )
         return made
 
     def _launch(self, cells: BoundKernel, totals: BoundKernel, correction: BoundKernel) -> None:

@@ -42,13 +42,13 @@ def kernel_spec(
     forbidden: bool = False,
     tiles: str = "one_tile",
     striped: bool = False,
+    limited: bool = True,
 ) -> KernelSpec:
     """The wavefront kernel of a form ("ticketed", "two-phase"), a lane set and a score file.
 
-    ``widths``: of the narrow lanes; None: all that the set has.  ``forbidden``: built with
-    -D FORBIDDEN_PAIRS=1.  ``tiles``: the kernel's file in the ticketed form; "many_tiles" and
-    "sections" are built with -D MULTI_TILE=1.  ``striped``: are all narrow lanes at the same
-    column?
+    ``widths``: of the narrow lanes; None: all that the set has.  ``tiles``: the kernel's file in
+    the ticketed form.  ``striped``: are all narrow lanes at the same column?  ``limited``: does a
+    profile limit its registers?
     """
     lane_set = LANE_SETS[lanes]
     widths = lane_set.widths if widths is None else widths
@@ -93,15 +93,14 @@ def kernel_spec(
     ticketed = ["wavefront/ticketed.clh", f"wavefront/{tiles}.cl"]
     files += ticketed if form == "ticketed" else ["wavefront/two_phase.cl"]
     limit = "mixed_registers" if MIXED in widths else "registers"
-    return KernelSpec(_NAME[form], tuple(files), named(arguments), limit)
+    return KernelSpec(_NAME[form], tuple(files), named(arguments), limit if limited else None)
 
 
 def spec_of(program: Program) -> KernelSpec:
     """The kernel of a program."""
     parts = program.form, program.plan.lanes, program.score, program.widths, program.forbidden
     tiles = "sections" if program.sections else "many_tiles" if program.many else "one_tile"
-    spec = kernel_spec(*parts, tiles, program.striped)
-    return spec if program.limits_registers else replace(spec, limit=None)
+    return kernel_spec(*parts, tiles, program.striped, program.limits_registers)
 
 
 def kernel_of(program: Program, runtime: Runtime) -> BoundKernel:
