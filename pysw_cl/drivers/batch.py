@@ -191,7 +191,7 @@ class BatchDriver(Batches):
         """Start the batches of paths, those of far ends in two steps."""
         few = min(self.tuning.first_paths, max(FEW, len(part) // 8))
         far, unknown = self._far(part), not self.paths.all and self._looks_near(part)
-        if unknown and len(part) >= 4 * few and part.kept is None and not far.any():
+        if unknown and len(part) >= 4 * few and not part.kept and not far.any():
             self._begin(part.take(np.arange(few)), how)  # how much of them is near ends?
             self._finish()
             part = part.take(np.arange(few, len(part)))
@@ -222,6 +222,6 @@ class BatchDriver(Batches):
         far, short = far.copy(), self.paths.near < self.tuning.near_share * self.paths.all
         if self._looks_near(part) and (self._finds_starts or short):
             far[:] = True
-        if part.kept is not None:  # its codes are kept for all pairs of a part
+        if part.kept:  # its codes are kept for all pairs of a part
             far[:] = 2 * np.count_nonzero(far) > len(part)
         return far

@@ -30,7 +30,7 @@ from .batch_singles import OneByOne
 
 if TYPE_CHECKING:
     from ..engines.batch.engine import BatchEngine
-    from ..engines.batch.running import Computed, Tops
+    from ..engines.batch.running import Running, Tops
 
 Ints = NDArray[np.int32]
 Bools = NDArray[np.bool_]
@@ -42,7 +42,7 @@ class Under(NamedTuple):
     part: Part
     width: int
     how: str
-    batch: Computed
+    batch: Running
     #: What is wanted of the pairs: if not ``how``, their ends are found first.
     wanted: str
 
@@ -135,10 +135,10 @@ class Batches:
         if moves:
             places = cuts(computed, lanes, 2 * self._most_moves(int(computed.max()) // 2))
         codes = None
-        if part.kept is not None:
+        if part.kept:
             most = int(tuning.kept_share * engine.memory_bytes)
             given = part.text, part.pairs, part.groups(lanes, columns), width, most
-            codes = engine.kept_codes(part.kept, *given)
+            codes = engine.kept_codes(*given)
         for start, stop in pairwise([*places, len(part)]):
             some = part if stop - start == len(part) else part.take(slice(start, stop))
             kept = None if codes is None else (codes, start)
@@ -166,7 +166,8 @@ class Batches:
             part, width, how, batch, _ = under
             batch.finish(None if self.found.paths is None else self.found.paths.room)
             found = batch.found
-            if batch.looked_at and found[-1].any():
+            known = batch.lent is not None and batch.lent.there
+            if not known and found[-1].any():
                 self.one.check(int(part.index[found[-1] != 0].min()))
             if batch.lent is not None:
                 batch.lent.done()
@@ -204,7 +205,7 @@ class Batches:
     def _next(self, part: Part, found: Ints, how: str) -> Part:
         """The letters in which paths are looked for, after what was ``found`` of them."""
         if how == "score":
-            return replace(part, kept=None)
+            return replace(part, kept=False)
         return part.before(found, *found[3:5]) if how == "starts" else self._near(part, found)
 
     def _align_alone(self) -> None:
@@ -266,7 +267,7 @@ class Batches:
                 self._again(int(part.index[k]), int(found[0, k]), int(scores[k]))
         self.done(int(cells[~outgrown].sum()), int((~outgrown).sum()))
 
-    def _take_paths(self, part: Part, batch: Computed, sure: Bools) -> None:
+    def _take_paths(self, part: Part, batch: Running, sure: Bools) -> None:
         """Take the results of the traceback.  A ``sure`` pair, which fits its lanes, is aligned
         again alone if its path does not score what the sweep found."""
         traced = batch.traced

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.batch.kept import KeptStore
 from ..errors import InputError, PyswError
 from ..planning.pair_batch import Groups
 from ..sequences.alphabet import COMPLEMENT
@@ -41,8 +40,8 @@ class Part:
     text: NDArray[np.uint8]
     #: n x 4: first query letter, query length, first target letter, target length.
     pairs: NDArray[np.int32]
-    #: What engines keep of them from call to call; None if they are not prepared.
-    kept: KeptStore | None = None
+    #: Are they prepared, so that engines keep their codes from call to call?
+    kept: bool = False
     #: Of pairs that are compared in part (n x 4): the cells of the whole pair, the query and the
     #: target letters before the part, and the score.  None: they are compared whole.
     whole: NDArray[np.int64] | None = None
@@ -80,7 +79,7 @@ class Part:
             pairs[:, 2 * side] += left
             pairs[:, 2 * side + 1] = end - left
             whole[:, 1 + side] = left
-        return Part(self.index, self.text, pairs, None, whole)
+        return Part(self.index, self.text, pairs, whole=whole)
 
     def turned(self, minus: NDArray[np.bool_]) -> Part:
         """The same with the reverse complements of the queries that are on the ``minus`` strand (a
@@ -94,7 +93,7 @@ class Part:
         pairs = self.pairs.copy()
         pairs[minus, 0] = len(self.text) + firsts
         text = np.concatenate([self.text, COMPLEMENT[self.text[backward]]])
-        return replace(self, text=text, pairs=pairs, kept=None)
+        return replace(self, text=text, pairs=pairs, kept=False)
 
     @property
     def m(self) -> NDArray[np.int32]:
@@ -195,48 +194,9 @@ def joined(some: list[Any], texts: list[Any], first: int) -> bytes:
         raise
 
 
-def _repeated(halves: list[Any]) -> bool:
-    """Do the first sequences look as if the same objects came again and again?"""
-    few = halves[:SOME]
-    return 4 * len(set(map(id, few))) <= 3 * len(few)
-
-
 def lengths_of(halves: list[Any]) -> Lengths:
     """Lengths of queries and targets (n x 2)."""
     return np.fromiter(map(len, halves), np.int64, len(halves)).reshape(-1, 2)
-
-
-def _listed(
-    pairs: Sequence[Any], first: int, most_letters: int, longest: int, alphabet: Alphabet | None
-) -> PartOf:
-    """See `parts`: the first ones of some pairs of any kinds."""
-    halves = alike(as_halves(pairs, first), first, alphabet)
-    lengths, objects = lengths_of(halves), None
-    if _repeated(halves):  # a number for each object
-        objects = np.fromiter(map(id, halves), np.int64, len(halves))
-
-    def letters(short: NDArray[np.bool_]) -> Lengths:
-        taken = np.where(short[:, None], lengths, 0)
-        if objects is not None:
-            _, at = np.unique(objects[np.repeat(short, 2)], return_index=True)
-            once = np.zeros(2 * int(short.sum()), np.bool_)
-            once[at] = True
-            taken[short] *= once.reshape(-1, 2)
-        return np.asarray(taken.sum(axis=1))
-
-    def laid_out(short: NDArray[np.bool_]) -> tuple[NDArray[np.uint8], Lengths]:
-        some, kept = halves[: 2 * len(short)], np.repeat(short, 2)
-        if not short.all():
-            some = [half for half, keep in zip(some, kept.tolist(), strict=True) if keep]
-        sizes = lengths[: len(short)][short].ravel()
-        if objects is None:
-            return np.frombuffer(joined(some, halves, first), np.uint8), sizes.cumsum() - sizes
-        own = objects[: len(kept)][kept]
-        _, at, which = np.unique(own, return_index=True, return_inverse=True)
-        some, sizes = [some[k] for k in at.tolist()], sizes[at]
-        return np.frombuffer(joined(some, halves, first), np.uint8), (sizes.cumsum() - sizes)[which]
-
-    return part_of(lengths, letters, laid_out, first, most_letters, longest)
 
 
 def parts(
@@ -262,36 +222,46 @@ def parts(
         first += len(found[1])
 
 
+def fitting(letters: Lengths, most_letters: int) -> int:
+    """How many of the first pairs, which have so many ``letters`` each, a part has."""
+    return max(1, int(np.searchsorted(letters.cumsum(), most_letters, "right")))
+
+
 def part_of(
+    text: NDArray[np.uint8],
+    starts: Lengths,
     lengths: Lengths,
-    letters: Callable[[NDArray[np.bool_]], Lengths],
-    laid_out: Callable[[NDArray[np.bool_]], tuple[NDArray[np.uint8], Lengths]],
     first: int,
-    most_letters: int,
     longest: int,
-    kept: KeptStore | None = None,
+    kept: bool = False,
 ) -> PartOf:
-    """The first ones of pairs with these ``lengths``, as many as ``most_letters`` allows, at least
-    one; see :func:`parts`.
-
-    ``letters(short)``: those that each pair adds, if the ``short`` ones are laid out.
-    ``laid_out(short)``: letters of as many pairs as that has items, and where the sequences of the
-    short ones begin.  ``first``: the number of the first pair.  ``kept``: see `Part`."""
+    """A part as `parts` gives it, of the pairs from number ``first`` on, which begin at ``starts``
+    in ``text`` and have these ``lengths`` (both n x 2).  ``kept``: see `Part`."""
     short = np.maximum(lengths[:, 0], lengths[:, 1]) <= longest
-    count = max(1, int(np.searchsorted(letters(short).cumsum(), most_letters, "right")))
-    lengths, short = lengths[:count], short[:count]
-    text, starts = laid_out(short)
-    index = np.arange(first, first + count)
-    part = Part(index[short], text, rows_of(starts, lengths[short]), kept)
-    return part, lengths, index[~short]
+    index, rows = np.arange(first, first + len(lengths)), np.empty((len(lengths), 4), np.int32)
+    rows[:, 0::2], rows[:, 1::2] = starts, lengths
+    return Part(index[short], text, rows[short], kept), lengths, index[~short]
 
 
-def rows_of(starts: Lengths, lengths: Lengths) -> NDArray[np.int32]:
-    """The rows of `Part.pairs`: where queries and targets begin, in turn, and their lengths
-    (n x 2)."""
-    rows = np.empty((len(lengths), 4), np.int32)
-    rows[:, 0::2], rows[:, 1::2] = starts.reshape(-1, 2), lengths
-    return rows
+def _listed(
+    pairs: Sequence[Any], first: int, most_letters: int, longest: int, alphabet: Alphabet | None
+) -> PartOf:
+    """The first ones of some pairs of any kinds.  Of those with a long sequence no letters are laid
+    out."""
+    halves = alike(as_halves(pairs, first), first, alphabet)
+    lengths = lengths_of(halves)
+    objects = np.fromiter(map(id, halves), np.int64, len(halves)).reshape(-1, 2)
+    objects[lengths.max(axis=1) > longest] = 0
+    own, at, which = np.unique(objects, return_index=True, return_inverse=True)
+    sizes = np.where(own == 0, 0, lengths.ravel()[at])  # of each object
+    new = np.zeros(len(halves), np.int64)  # letters, where an object comes first
+    new[at] = sizes
+    count = fitting(new.reshape(-1, 2).sum(axis=1), most_letters)
+    sizes[at >= 2 * count] = 0
+    some = [halves[k] for k in at[sizes > 0].tolist()]
+    text = np.frombuffer(joined(some, halves, first), np.uint8)
+    starts = (sizes.cumsum() - sizes)[which].reshape(-1, 2)
+    return part_of(text, starts[:count], lengths[:count], first, longest)
 
 
 def _plain(
@@ -308,11 +278,14 @@ def _plain(
         kind, count = type(halves[0]), len(halves)
         if kind is not str and (kind is not bytes or countOf(map(type, halves), kind) != count):
             break
+        if (start - first) % (SELDOM * PIECE) == 0:
+            few = halves[:SOME]
+            if 4 * len(set(map(id, few))) <= 3 * len(few):
+                break
         try:
             some = np.fromiter(map(len, halves), np.int64, count)
             letters = int(some.sum())
-            looked_at = (start - first) % (SELDOM * PIECE) == 0
-            if letters > most_letters or some.max() > longest or (looked_at and _repeated(halves)):
+            if letters > most_letters or some.max() > longest:
                 break
             text = "".join(halves).encode("ascii") if kind is str else b"".join(halves)
         except (UnicodeEncodeError, TypeError):  # join() refuses all but str
@@ -322,10 +295,9 @@ def _plain(
         most_letters -= letters
     if not sizes:
         return None
-    lengths = sizes[0] if len(sizes) == 1 else np.concatenate(sizes)
-    starts, lengths = lengths.cumsum() - lengths, lengths.reshape(-1, 2)
-    index = np.arange(first, first + len(lengths))
-    return Part(index, row.letters, rows_of(starts, lengths)), lengths, index[:0]
+    lengths = np.concatenate(sizes)
+    starts = lengths.cumsum() - lengths
+    return part_of(row.letters, starts.reshape(-1, 2), lengths.reshape(-1, 2), first, longest)
 
 
 class Row:

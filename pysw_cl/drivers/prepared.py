@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from typing import Any, overload
 
 import numpy as np
@@ -12,7 +11,18 @@ from numpy.typing import NDArray
 from ..engines.batch.kept import KeptStore
 from ..errors import InputError, is_iterable, shown
 from ..sequences.sequence_set import SequenceSet
-from .batch_layout import PIECE, Lengths, PartOf, Row, alike, as_halves, joined, lengths_of, part_of
+from .batch_layout import (
+    PIECE,
+    Lengths,
+    PartOf,
+    Row,
+    alike,
+    as_halves,
+    fitting,
+    joined,
+    lengths_of,
+    part_of,
+)
 
 #: Pairs that are looked at together, and as how many letters those that lie between sequences
 #: count at most, before the sequences are copied.
@@ -136,17 +146,13 @@ class Batch(Sequence[tuple[bytes, bytes]]):
             found, first = list[PartOf](), 0
             while first < len(self):
                 lengths = self.lengths_of(first, min(first + most_pairs, len(self)))
-                every = lengths.sum(axis=1)  # all are laid out, those that are too long, too
-                given = lengths, lambda _, every=every: every, partial(self._text, first)
-                found.append(part_of(*given, first, most_letters, longest, self.store))
-                first += len(found[-1][1])
+                count = fitting(lengths.sum(axis=1), most_letters)  # of long sequences, too
+                regions, starts = self.laid_out(first, first + count)
+                text = regions[0] if len(regions) == 1 else np.concatenate(regions)
+                found.append(part_of(text, starts, lengths[:count], first, longest, kept=True))
+                first += count
             self._parts = {key: found}
         return self._parts[key]
-
-    def _text(self, first: int, short: NDArray[np.bool_]) -> tuple[NDArray[np.uint8], Lengths]:
-        """What `laid_out` gives of some pairs as one array, and where the ``short`` ones begin."""
-        regions, starts = self.laid_out(first, first + len(short))
-        return regions[0] if len(regions) == 1 else np.concatenate(regions), starts[short]
 
     def laid_out(
         self, first: int, stop: int, most: float = MOST_BETWEEN

@@ -19,7 +19,8 @@ from ...tiles.contract import BoxEnd, BoxPath
 from ...tiles.tile import Box
 from .bounds import local_limit
 from .engine import BatchEngine
-from .running import Ints, Running
+from .kept import Ints
+from .running import Running
 
 #: The first width that is tried.  Lanes of 8 bits hold no box: H is high where it begins.
 LEAST_WIDTH = 16
@@ -38,8 +39,7 @@ class Boxes:
         """See :class:`pysw_cl.tiles.contract.BoxPaths`.  Large boxes with few ends are computed
         faster one by one, each by all of the device."""
         tuning, lanes = self.plan.tuning.pairs, self.plan.lane_set.pairs
-        vectors = lanes.items == 1
-        mates = tuning.cpu_mates if vectors else tuning.gpu_mates
+        mates = tuning.cpu_mates if lanes.items == 1 else tuning.gpu_mates
         most = tuning.alone_cells
         large = (count for box, count in zip(boxes, ends, strict=True) if box.area.cells > most)
         if sum(large) >= mates:
@@ -47,7 +47,7 @@ class Boxes:
             most = 2 * min(tuning.group_moves, self.runtime.device.max_mem_alloc_size) // widest
         return [
             box.area.cells <= most
-            and max(_sides(box)) < min(tuning.longest, LONGEST)
+            and max(box.area.shape) < min(tuning.longest, LONGEST)
             and _most(box, lanes.columns(32)) < 1 << 31
             for box in boxes
         ]
@@ -56,115 +56,93 @@ class Boxes:
         self, query: View, target: View, scoring: Scoring, boxes: Sequence[Box], ends: list[BoxEnd]
     ) -> tuple[list[BoxPath], dict[str, int], int]:
         """See :class:`pysw_cl.tiles.contract.BoxPaths`."""
-        engine = BoxEngine(self.runtime, self.plan, scoring, query, target, boxes, ends)
+        engine = BoxEngine(self.runtime, self.plan.lanes, scoring.clamped(), True, 0)
+        found, cells, launches = dict[int, BoxPath](), dict[str, int](), 0
+        tuning = self.plan.tuning.pairs
+        most = tuning.cpu_moves if engine.vectors else tuning.gpu_moves
+        most = min(most, engine.most_bytes)
         try:
-            return engine.paths()
+            for width, numbers in engine.batches(boxes, most):
+                some = {number: boxes[number] for number in numbers}
+                paths, more = engine.paths((query, target), some, ends, width, most)
+                found |= paths
+                launches += more
+                kind = f"batch/{engine.lanes.name}/{width}"
+                cells[kind] = cells.get(kind, 0) + sum(box.area.cells for box in some.values())
         finally:
             self.noted(engine.peak_bytes)
             engine.close()
+        return [found[k] for k in range(len(ends))], cells, launches
 
 
 class BoxEngine(BatchEngine):
     """Traces paths in boxes, which go to one OpenCL device in batches."""
 
-    def __init__(
-        self,
-        runtime: Runtime,
-        plan: Plan,
-        scoring: Scoring,
-        query: View,
-        target: View,
-        boxes: Sequence[Box],
-        ends: Sequence[BoxEnd],
-    ) -> None:
-        super().__init__(runtime, plan.lanes, scoring.clamped(), True, 0)
-        self.query, self.target, self.boxes, self.box_ends = query, target, boxes, ends
-        tuning = plan.tuning.pairs
-        most = tuning.cpu_moves if self.vectors else tuning.gpu_moves
-        #: Bytes of the moves of a batch, or of the runs of a launch, at most.
-        self._most = min(most, self.most_bytes)
-        #: The widths, and the highest score of each.
-        self._limits = [
-            (width, local_limit(self.scoring, width))
-            for width in self.lanes.widths
-            if width >= LEAST_WIDTH
-        ]
-
-    def paths(self) -> tuple[list[BoxPath], dict[str, int], int]:
-        """See :class:`pysw_cl.tiles.contract.BoxPaths`."""
-        found: dict[int, BoxPath] = {}
-        cells: dict[str, int] = {}
-        launches = 0
-        for width, numbers in self._batches():
-            paths, more = self._batch(width, numbers)
-            found |= paths
-            launches += more
-            kind = f"batch/{self.lanes.name}/{width}"
-            cells[kind] = cells.get(kind, 0) + sum(self.boxes[k].area.cells for k in numbers)
-        return [found[k] for k in range(len(self.box_ends))], cells, launches
-
-    def _batches(self) -> Iterator[tuple[int, list[int]]]:
-        """The boxes of each batch, and the width of its lanes.  Boxes of similar sizes are
-        neighbours, and the moves of a batch fit the memory that pair batches take."""
+    def batches(self, boxes: Sequence[Box], most: int) -> Iterator[tuple[int, list[int]]]:
+        """The width of the lanes and the boxes of each batch, which has ``most`` bytes of moves, or
+        is one group.  Boxes of similar sizes are neighbours."""
+        limits = {w: local_limit(self.scoring, w) for w in self.lanes.widths if w >= LEAST_WIDTH}
         by_width: dict[int, list[int]] = {}
-        for k in sorted(range(len(self.boxes)), key=lambda k: -self.boxes[k].area.cells):
-            box, columns = self.boxes[k], self.lanes.columns
-            width = next(w for w, limit in self._limits if _most(box, columns(w)) <= limit)
-            by_width.setdefault(width, []).append(k)
+        for k in sorted(range(len(boxes)), key=lambda k: -boxes[k].area.cells):
+            able = (w for w in limits if _most(boxes[k], self.lanes.columns(w)) <= limits[w])
+            by_width.setdefault(next(able), []).append(k)
         for width, numbers in by_width.items():
             lanes, first, used = self.lanes.pairs(width), 0, 0
             for at in range(0, len(numbers), lanes):
-                m, n = np.max([_sides(self.boxes[k]) for k in numbers[at : at + lanes]], 0)
+                m, n = np.max([boxes[k].area.shape for k in numbers[at : at + lanes]], 0)
                 needed = int(m) * (int(n) + self.lanes.columns(width)) * lanes // 2
-                if used and used + needed > self._most:
+                if used and used + needed > most:
                     yield width, numbers[first:at]
                     first, used = at, 0
                 used += needed
             yield width, numbers[first:]
 
-    def _batch(self, width: int, numbers: list[int]) -> tuple[dict[int, BoxPath], int]:
-        """The paths to the ends in some boxes, by the numbers of the ends, and the launches."""
+    def paths(
+        self,
+        letters: tuple[View, View],
+        boxes: dict[int, Box],
+        ends: Sequence[BoxEnd],
+        width: int,
+        most: int,
+    ) -> tuple[dict[int, BoxPath], int]:
+        """The paths to those ``ends`` that are in some boxes (by their numbers), by the numbers of
+        the ends, and the launches; each has ``most`` bytes of runs, or one path."""
         texts, pairs, levels, at = [], [], [], 0
-        for k in numbers:
-            box = self.boxes[k]
-            area, (rows, columns), (above, left) = box.area, _sides(box), box.before
+        for box in boxes.values():
+            area, (rows, columns), (above, left) = box.area, box.area.shape, box.before
             pairs.append((at, rows, at + rows, columns))
-            texts.append(self.query.read(area.row, area.row_end))
-            texts.append(self.target.read(area.column, area.column_end))
+            texts.append(letters[0].read(area.row, area.row_end))
+            texts.append(letters[1].read(area.column, area.column_end))
             levels.append((above, left, left, above))
             at += rows + columns
-        place = {number: at for at, number in enumerate(numbers)}
-        chosen = [k for k, end in enumerate(self.box_ends) if end.box in place]
-        given = [
-            (place[end.box], end.row, end.column) for end in map(self.box_ends.__getitem__, chosen)
-        ]
-        ends, sides = np.array(given, np.int32).reshape(-1, 3), np.array(pairs, np.int32)
-        runs = np.cumsum(4 * most_runs(*ends[:, 1:].T.astype(np.int64)))
-        launch = np.append(runs // self._most, -1)
-        cuts = [0, *(np.flatnonzero(launch[1:] != launch[:-1]) + 1).tolist()]
+        place = {number: at for at, number in enumerate(boxes)}
+        chosen = [k for k, end in enumerate(ends) if end.box in place]
+        given = [(place[ends[k].box], ends[k].row, ends[k].column) for k in chosen]
+        places, sides = np.array(given, np.int32).reshape(-1, 3), np.array(pairs, np.int32)
+        launch = np.cumsum(4 * most_runs(*places[:, 1:].T.astype(np.int64))) // most
+        cuts = [0, *(np.flatnonzero(np.diff(launch)) + 1).tolist(), len(chosen)]
         groups = Groups(sides, self.lanes.pairs(width), self.lanes.columns(width))
         execution = self.execution(groups, len(pairs), width, "cigar", boxes=True)
         with Buffers(self.runtime) as buffers:
             own = {
                 "results": self._retained.get("results", execution.sizes["results"]),
                 "levels": buffers.of(np.array(levels, np.int32)),
-                "rise": self.boxes[numbers[0]].match,
+                "rise": next(iter(boxes.values())).match,
             }
             text = buffers.of(np.concatenate(texts))
             shared = {"text": text, "pairs": buffers.of(sides), "ends": 0}
             shared = self.sweep(execution, buffers, shared, own)
             self.peak_bytes = max(self.peak_bytes, buffers.bytes + self._retained.bytes)
-            paths = [self.traced(shared, ends[a:b], width) for a, b in pairwise(cuts)]
-        return dict(zip(chosen, chain(*paths), strict=True)), len(paths) + 1
+            found = [self.traced(shared, places[a:b], width) for a, b in pairwise(cuts)]
+        return dict(zip(chosen, chain(*found), strict=True)), len(found) + 1
 
     def traced(self, shared: dict[str, Any], ends: Ints, width: int) -> list[BoxPath]:
         """The paths to some ends, by one launch."""
         count = len(ends)
         runs_at = np.zeros(count + 1, np.int32)
         np.cumsum(most_runs(ends[:, 1], ends[:, 2]), out=runs_at[1:])
-        words = np.empty(int(runs_at[-1]), np.uint32)
-        running = Running(self.runtime, self._retained, at_once=True)
-        try:
+        words, traced = np.empty(int(runs_at[-1]), np.uint32), np.empty((TRACED, count), np.int32)
+        with Running(self.runtime, self._retained, at_once=True) as running:
             given = {
                 "count": count,
                 "results": running.buffers.of(np.ascontiguousarray(ends.T)),
@@ -173,13 +151,10 @@ class BoxEngine(BatchEngine):
                 "traced": self._retained.get("traced", 4 * TRACED * count),
             }
             self.launch_traceback({**shared, **given}, width, {"WRITE_RUNS": 1, "BOXES": 1})
-            traced = running.array("traced", (TRACED, count))
             running.fetch_to(traced, given["traced"])
             running.fetch_to(words, given["runs"])
             running.begin()
             running.finish()
-        finally:
-            running.free()
         return [
             BoxPath(row, column, score, words[stop - length : stop])
             for row, column, _, _, length, score, stop in zip(
@@ -192,10 +167,4 @@ def _most(box: Box, columns: int) -> int:
     """The most that H can be in a box: what it may be where a path enters, and ``match`` more for
     each row or column.  The numbers that H along its borders is computed from are no higher, with
     the ``columns`` of the last panel."""
-    return max(box.before) + (max(_sides(box)) + columns) * box.match
-
-
-def _sides(box: Box) -> tuple[int, int]:
-    """Its rows and columns."""
-    area = box.area
-    return area.row_end - area.row, area.column_end - area.column
+    return max(box.before) + (max(box.area.shape) + columns) * box.match

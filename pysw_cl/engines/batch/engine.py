@@ -22,8 +22,8 @@ from ...scoring.free_ends import FreeEnd
 from ...scoring.precision import UNREACHABLE
 from ...scoring.scoring import Scoring
 from .bounds import local_floor
-from .kept import KeptCodes, KeptStore, LentCodes, RetainedMemory
-from .running import Computed, Ints, Running, Tops, gather
+from .kept import Ints, KeptCodes, KeptStore, RetainedMemory
+from .running import Running, Tops, gather
 from .tables import Tables
 
 #: For row 0 and for column 0: which end must be free to get there for nothing, and to end there.
@@ -83,8 +83,6 @@ class BatchEngine:
     clamped one.  ``ends``: the free ends as bits (`FreeEnd`).
     """
 
-    name = "batch"
-
     def __init__(self, runtime: Runtime, lanes: str, scoring: Scoring, local: bool, ends: int):
         self.runtime, self.scoring = runtime, scoring
         self.local, self.ends = local, ends
@@ -114,9 +112,8 @@ class BatchEngine:
             self._retained = store.take_memory(self.runtime) or self._retained
 
     def _give_back(self) -> None:
-        memory, store = self._retained, self._store
-        if store is not None:
-            store.keep_memory(self.runtime, memory, self._most_kept)
+        if self._store is not None:
+            self._store.keep_memory(self.runtime, self._retained, self._most_kept)
             self._retained, self._store = RetainedMemory(self.runtime), None
 
     def close(self) -> None:
@@ -157,15 +154,14 @@ class BatchEngine:
         return InLanes(self.lanes, width, score, letters, how, *about)
 
     def kept_codes(
-        self, store: KeptStore, text: NDArray[np.uint8], pairs: Ints, groups: Groups, width: int,
-        most: int,
-    ) -> KeptCodes | None:  # fmt: skip
-        """The codes of pairs (see :meth:`start`) in the layout of a width's lanes, which ``store``
-        keeps from call to call; None if it cannot, or if it kept more than ``most`` bytes."""
+        self, text: NDArray[np.uint8], pairs: Ints, groups: Groups, width: int, most: int
+    ) -> KeptCodes | None:
+        """The codes of prepared pairs (see :meth:`start`) in the layout of a width's lanes, which
+        stay from call to call; None if they cannot, or if more than ``most`` bytes would."""
+        assert self._store is not None
         lanes = self.lanes.pairs(width)
-        sizes = groups.sides.sum(axis=1) * lanes
-        key = (self.runtime.context, self.tables.codes.tobytes(), lanes, id(text), len(pairs))
-        return store.get(self.runtime, key, text, pairs, sizes, most)
+        key, sizes = (self.tables.codes.tobytes(), lanes), groups.sides.sum(axis=1) * lanes
+        return self._store.get(self.runtime, key, text, pairs, sizes, most)
 
     def start(
         self,
@@ -174,7 +170,7 @@ class BatchEngine:
         execution: InLanes,
         kept: tuple[KeptCodes, int] | None = None,
         near: bool = False,
-    ) -> Computed:
+    ) -> Running:
         """Enqueue a batch.
 
         ``text`` holds the letters (ASCII).  ``pairs`` (n x 4) has each pair's first query letter,
@@ -183,70 +179,57 @@ class BatchEngine:
         pairs and others, and the first pair among them, which begins a group.  ``near``: does each
         pair end where its best path ends?
         """
-        running = Running(self.runtime, self._retained, self.vectors)
-        try:
-            return self._started(running, text, pairs, execution, kept, near)
-        except BaseException:
-            running.free()
-            raise
-        finally:
-            self.peak_bytes = max(self.peak_bytes, running.buffers.bytes + self._retained.bytes)
+        with Running(self.runtime, self._retained, self.vectors) as batch:
+            self._enqueue(batch, text, pairs, execution, kept, near)
+        self.peak_bytes = max(self.peak_bytes, batch.buffers.bytes + self._retained.bytes)
+        return batch
 
-    def _started(
+    def _enqueue(
         self,
-        running: Running,
+        batch: Running,
         text: NDArray[np.uint8],
         pairs: Ints,
         execution: InLanes,
         kept: tuple[KeptCodes, int] | None,
         near: bool,
-    ) -> Computed:
+    ) -> None:
         """See :meth:`start`."""
         width, groups, sizes = execution.width, execution.groups, execution.sizes
-        memory, buffers, lanes = self._retained, running.buffers, self.lanes.pairs(width)
-        batch = Computed(
-            running, running.array("found", (NUMBERS[execution.output] + 1, len(pairs)))
-        )
+        memory, buffers, lanes = self._retained, batch.buffers, self.lanes.pairs(width)
         lent = batch.lent = kept and kept[0].lend(kept[1] // lanes, groups.count)
-        unread = lent is not None and lent.there
-        batch.looked_at = not unread
-        sides = lent.of.pairs_buffer if lent is not None and lent.all else None
-        results = running.lend("results", sizes["results"])
+        unread = lent is not None and lent.there  # its letters are not looked at
+        whole = lent.of if lent is not None and lent.all else None
+        results = batch.lend("results", sizes["results"])
         shared: dict[str, Any] = {
             "text": self._codes if unread else memory.letters(text, buffers),
-            "pairs": memory.sent("pairs", pairs, buffers) if sides is None else sides,
+            "pairs": whole.pairs_buffer if whole else memory.sent("pairs", pairs, buffers),
             "ends": self.ends,
             "results": results,
         }
-        codes = self._kept_arguments(buffers, lent)
+        codes = {"kept": self._codes, "kept_at": self._codes}
         own = {"keep": 0 if lent is None else 2 if unread else 1, "near": 0}
+        if lent is not None:
+            places = lent.of.places[lent.groups]
+            at = whole.places_buffer if whole else memory.sent("kept places", places, buffers)
+            codes = {"kept": lent.of.buffer, "kept_at": at}
         if near and self.scoring.gap_extend:
             own["near"] = max(0, self.scoring.highest)
         if execution.tops:
             ends = np.cumsum(groups.sides).reshape(-1, 2)
             lines = np.empty((execution.top_lines, lanes), f"i{width // 8}")
             batch.tops = Tops(lines, ends - groups.sides, self._floor(width))
-            tops = running.lend("tops", sizes["tops"])
+            tops = batch.lend("tops", sizes["tops"])
             own |= {"tops": tops, "tops_at": buffers.of(batch.tops.firsts)}
+        batch.found = batch.array("found", (NUMBERS[execution.output] + 1, len(pairs)))
         shared = self.sweep(execution, buffers, shared, own | codes)
-        running.fetch_to(batch.found[:-1], results)
-        if not unread:  # else these letters were looked at before
-            running.fetch_to(batch.found[-1], results, 4 * (RESULTS - 1) * len(pairs))
+        batch.fetch_to(batch.found[:-1], results)
+        if not unread:
+            batch.fetch_to(batch.found[-1], results, 4 * (RESULTS - 1) * len(pairs))
         if batch.tops is not None:
-            running.fetch_to(batch.tops.lines, tops)
+            batch.fetch_to(batch.tops.lines, tops)
         if execution.places is not None:
             self._trace(batch, shared | (codes if lent is not None else {}), execution)
-        running.begin()
-        return batch
-
-    def _kept_arguments(self, buffers: Buffers, lent: LentCodes | None) -> dict[str, Any]:
-        """Where kept codes are."""
-        if lent is None:
-            return {"kept": self._codes, "kept_at": self._codes}
-        places = lent.of.places_buffer
-        if not lent.all:
-            places = self._retained.sent("kept places", lent.places, buffers)
-        return {"kept": lent.of.buffer, "kept_at": places}
+        batch.begin()
 
     def _floor(self, width: int) -> int:
         """What a score of 0 is in lanes of so many bits."""
@@ -297,24 +280,22 @@ class BatchEngine:
             }
         return self._given[key]
 
-    def _trace(self, batch: Computed, shared: dict[str, Any], execution: InLanes) -> None:
+    def _trace(self, batch: Running, shared: dict[str, Any], execution: InLanes) -> None:
         """Enqueue the traceback of all paths of a batch.  ``shared``: arguments of its kernel."""
-        memory, running, count = self._retained, batch.running, execution.count
-        sizes, width, where = execution.sizes, execution.width, execution.places
-        lanes, runs = self.lanes.pairs(width), execution.output == "cigar"
+        count, sizes, width = execution.count, execution.sizes, execution.width
+        lanes, runs, where = self.lanes.pairs(width), execution.output == "cigar", execution.places
         assert where is not None
-        traced = running.lend("traced", sizes["traced"])
-        here = (running.lend if runs and self.vectors else memory.get)("runs", sizes["runs"])
+        traced = batch.lend("traced", sizes["traced"])
+        here = (batch.lend if runs and self.vectors else self._retained.get)("runs", sizes["runs"])
         arguments = {**shared, "runs": here, "traced": traced, "runs_at": self._codes}
         self.launch_traceback(arguments, width, {"WRITE_RUNS": int(runs)})
-        batch.traced = running.array("traced", (TRACED, count))
-        running.fetch_to(batch.traced, traced)
+        batch.traced = batch.array("traced", (TRACED, count))
+        batch.fetch_to(batch.traced, traced)
         if runs and self.vectors:
-            view = running.view(here, where.run_words)
+            view = batch.view(here, where.run_words)
             batch.packed = partial(gather, view, where.of_pairs(count, lanes), batch.traced[4])
         elif runs:
-            offsets = running.lend("offsets", sizes["offsets"])
-            packed = running.lend("packed", sizes["packed"])
+            offsets, packed = (batch.lend(name, sizes[name]) for name in ("offsets", "packed"))
             most = min(PACKING_GROUP, self.runtime.facts.most_items)
             group = 1 << most.bit_length() - 1
             defines, given = {"GROUP": group}, {"count": count, "offsets": offsets}
@@ -323,7 +304,7 @@ class BatchEngine:
             packing = BoundKernel(self.runtime, PACK_RUNS, defines)
             packing.bind(places=shared["places"], lanes=lanes, runs=here, packed=packed, **given)
             packing.launch(-(-count * MATES // group), group)
-            batch.packed = partial(running.read, buffer=packed)
+            batch.packed = partial(batch.read, buffer=packed)
 
     def launch_traceback(
         self, arguments: dict[str, Any], width: int, defines: dict[str, int]

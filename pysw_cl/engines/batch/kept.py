@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,15 @@ if TYPE_CHECKING:
 Letters = NDArray[np.uint8]
 Ints = NDArray[np.int32]
 
+_all: weakref.WeakSet[Buffers] = weakref.WeakSet()
+
+
+@atexit.register
+def _forget() -> None:
+    """Release buffers at exit, before the drivers are unloaded."""
+    for buffers in list(_all):
+        buffers.free()
+
 
 class KeptCodes:
     """The codes of pairs on a device, a row of lanes for each letter, group after group.
@@ -31,19 +40,20 @@ class KeptCodes:
     group.  The pairs and the places of groups are kept, too."""
 
     def __init__(
-        self, runtime: Runtime, text: Letters, pairs: NDArray[np.int32], sizes: NDArray[np.int64]
+        self, runtime: Runtime, text: Letters, pairs: Ints, sizes: NDArray[np.int64]
     ) -> None:
         from ...opencl.buffers import Buffers  # not before a device is used
 
         self.text, self.pairs = text, pairs
-        self._places = np.cumsum(sizes) - sizes
+        #: The first byte of each group.
+        self.places = np.cumsum(sizes) - sizes
         self._begun, self.there = (np.zeros(len(sizes), np.bool_) for _ in range(2))
         self._buffers = Buffers(runtime)
         self.buffer = self._buffers.empty(int(sizes.sum()))
-        self.pairs_buffer, self.places_buffer = map(self._buffers.of, (pairs, self._places))
+        self.pairs_buffer, self.places_buffer = map(self._buffers.of, (pairs, self.places))
         self.bytes = self._buffers.bytes
         self._lock = threading.Lock()
-        _all.add(self)
+        _all.add(self._buffers)
 
     def lend(self, first: int, count: int) -> LentCodes | None:
         """The codes of ``count`` groups from group ``first`` on; None while another batch makes
@@ -54,35 +64,21 @@ class KeptCodes:
             if not there and self._begun[some].any():
                 return None
             self._begun[some] = True
-        return LentCodes(self, some, there, self._places[some], count == len(self.there))
-
-    def free(self) -> None:
-        """Release the buffers, which else go with the last reference."""
-        self._buffers.free()
+        return LentCodes(self, some, there)
 
 
-_all: weakref.WeakSet[KeptCodes | RetainedMemory] = weakref.WeakSet()
-
-
-@atexit.register
-def _forget() -> None:
-    """Release buffers at exit, before the drivers are unloaded."""
-    for codes in list(_all):
-        codes.free()
-
-
-@dataclass(frozen=True)
-class LentCodes:
+class LentCodes(NamedTuple):
     """The kept codes of consecutive groups, as a batch makes or uses them."""
 
     of: KeptCodes
     groups: slice
     #: Are they there?  Else the batch makes them.
     there: bool
-    #: The first byte of each group.
-    places: NDArray[np.int64]
-    #: Are these all groups?
-    all: bool
+
+    @property
+    def all(self) -> bool:
+        """Are these all groups?"""
+        return self.groups == slice(0, len(self.of.there))
 
     def done(self) -> None:
         """The batch has run, and all letters have codes."""
@@ -100,12 +96,7 @@ class KeptStore:
     @property
     def bytes(self) -> int:
         """The memory of devices that it takes."""
-        worked_in = sum(memory.bytes for memory in self._memory.values())
-        return self._codes_bytes + worked_in
-
-    @property
-    def _codes_bytes(self) -> int:
-        return sum(codes.bytes for codes in self._codes.values())
+        return sum(one.bytes for kept in (self._codes, self._memory) for one in kept.values())
 
     def take_memory(self, runtime: Runtime) -> RetainedMemory | None:
         """Take out the memory that the batches of an earlier call used."""
@@ -127,21 +118,20 @@ class KeptStore:
         runtime: Runtime,
         key: Any,
         text: Letters,
-        pairs: NDArray[np.int32],
+        pairs: Ints,
         sizes: NDArray[np.int64],
         most: int,
     ) -> KeptCodes | None:
         """The codes of these pairs that are kept under ``key`` (see `KeptCodes`); made first if
         there are none.  None where memory lacks, or more than ``most`` bytes would be kept."""
+        key = (runtime.context, id(text), len(pairs), key)  # kept codes keep their text
         with self._lock:
             found = self._codes.get(key)
-            same = found is not None and found.text is text
-            if found is not None and same:
-                same = found.pairs is pairs or np.array_equal(found.pairs, pairs)
-            if same:
-                return found
-            self._codes.pop(key, None)
-            if self._codes_bytes + int(sizes.sum()) > most:
+            if found is not None:
+                if found.pairs is pairs or np.array_equal(found.pairs, pairs):
+                    return found
+                del self._codes[key]
+            if sum(codes.bytes for codes in self._codes.values()) + int(sizes.sum()) > most:
                 return None
             try:
                 found = self._codes[key] = KeptCodes(runtime, text, pairs, sizes)
@@ -166,12 +156,12 @@ class RetainedMemory:
 
         self._own = Buffers(runtime)
         self._buffers: dict[str, Any] = {}
-        self._host: dict[str, NDArray[Any]] = {}
+        self._host: dict[str, Ints] = {}
         #: Buffers that are lent now.
         self.loans = 0
         self._free: dict[str, list[Any]] = {}
-        self._text: NDArray[np.uint8] | None = None
-        _all.add(self)
+        self._text: Letters | None = None
+        _all.add(self._own)
 
     @property
     def bytes(self) -> int:
@@ -223,7 +213,7 @@ class RetainedMemory:
         batch.write(buffer, array)
         return buffer
 
-    def letters(self, text: NDArray[np.uint8], batch: Buffers) -> Any:
+    def letters(self, text: Letters, batch: Buffers) -> Any:
         """The letters on the device; successive batches with the same ``text`` share them."""
         if self._text is not text:
             self._text = None  # in case the copy fails

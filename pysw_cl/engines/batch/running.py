@@ -12,19 +12,45 @@ from numpy.typing import NDArray
 
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
-from .kept import LentCodes, RetainedMemory
+from .kept import Ints, LentCodes, RetainedMemory
 
-Ints = NDArray[np.int32]
+Words = NDArray[np.uint32]
 
 #: The queue of a thread's runtime on which results are read while kernels run.
 READING = 0
 
 
+@dataclass(frozen=True)
+class Tops:
+    """The highest score of an end in each row and each column of the pairs of a batch."""
+
+    #: A line of lanes for each row and column, and the first ones of each group (n x 2).
+    lines: NDArray[np.signedinteger]
+    firsts: NDArray[np.int64]
+    #: What a score of 0 is.
+    floor: int
+
+
 class Running:
-    """A batch that is being computed; ``finish`` waits for it.
+    """A batch that is being computed; `finish` waits for it, and gives its memory back.
 
     ``at_once``: copies to the host are enqueued behind the kernels.  Else they wait for
-    `finish`, and go beside the kernels of the next batch."""
+    `finish`, and go beside the kernels of the next batch.  Results are in the order of the pairs.
+    """
+
+    #: Numbers x pairs: score, query end, target end, matches, columns, or the first of these, and
+    #: last whether there is a wrong letter, unless its codes were there already.
+    found: Ints
+    #: With paths, TRACED x pairs: query start, target start, matches, columns, runs, score of the
+    #: path.
+    traced: Ints | None = None
+    #: The runs of all paths in turn, as BAM has them, in the room that was given for them, and what
+    #: writes them there.
+    runs: Words | None = None
+    packed: Callable[[Words], None] | None = None
+    #: The kept codes that it makes or uses.
+    lent: LentCodes | None = None
+    tops: Tops | None = None
 
     def __init__(self, runtime: Runtime, memory: RetainedMemory, at_once: bool) -> None:
         self._runtime, self._memory, self._at_once = runtime, memory, at_once
@@ -35,8 +61,15 @@ class Running:
         self._events: list[Any] = []
         self._later: list[tuple[NDArray[Any], Any, int]] = []
 
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(self, failed: object, *_: object) -> None:
+        if failed is not None:
+            self._free()
+
     def lend(self, name: str, size: int) -> Any:
-        """A buffer of the retained memory, until `free`."""
+        """A buffer of the retained memory, until the batch is finished."""
         self._lent[name] = self._memory.lend(name, size)
         return self._lent[name]
 
@@ -54,15 +87,15 @@ class Running:
             copy = cl.enqueue_copy(queue, out, buffer, src_offset=start, is_blocking=False)
             self._events.append(copy)
 
-    def view(self, buffer: Any, count: int) -> NDArray[np.uint32]:
-        """The first ``count`` words of a buffer in the host's memory, from `finish` to `free`."""
+    def view(self, buffer: Any, count: int) -> Words:
+        """The first ``count`` words of a buffer in the host's memory, while `finish` runs."""
+        queue, flags = self._runtime.queue, cl.map_flags.READ
         kind: Any = np.uint32
-        queue, reading = self._runtime.queue, cl.map_flags.READ
         mapped: Any = cl.enqueue_map_buffer(
-            queue, buffer, reading, 0, (count,), kind, is_blocking=False
+            queue, buffer, flags, 0, (count,), kind, is_blocking=False
         )
+        words: Words = mapped[0]
         self._events.append(mapped[1])
-        words: NDArray[np.uint32] = mapped[0]
         return words
 
     def begin(self) -> None:
@@ -71,12 +104,19 @@ class Running:
             self._events.append(cl.enqueue_marker(self._runtime.queue))
         self._runtime.queue.flush()
 
-    def finish(self) -> None:
-        """Wait for the batch; DeviceError if the device failed."""
-        with self._runtime.failing:
-            cl.wait_for_events(self._events)
-            for out, buffer, start in self._later:
-                self.read(out, buffer, start)
+    def finish(self, room: Callable[[int], Words] | None = None) -> None:
+        """Wait for the batch and give its memory back; DeviceError if the device failed.
+        ``room(n)`` gives an array for the n words of all runs, which are not read without it."""
+        try:
+            with self._runtime.failing:
+                cl.wait_for_events(self._events)
+                for out, buffer, start in self._later:
+                    self.read(out, buffer, start)
+            if self.packed is not None and self.traced is not None and room is not None:
+                self.runs = room(int(self.traced[4].sum(dtype=np.int64)))
+                self.packed(self.runs)
+        finally:
+            self._free()
 
     def read(self, out: NDArray[Any], buffer: Any, start: int = 0) -> None:
         """Fill ``out`` now, beside what the device computes."""
@@ -84,61 +124,14 @@ class Running:
             queue = self._runtime.beside(READING).queue
             cl.enqueue_copy(queue, out, buffer, src_offset=start, is_blocking=True)
 
-    def free(self) -> None:
-        """Free the batch's memory."""
+    def _free(self) -> None:
+        self.packed = None  # which holds a buffer
         self._memory.take_back(self._lent)
         self._lent = {}
         self.buffers.free()
 
 
-@dataclass(frozen=True)
-class Tops:
-    """The highest score of an end in each row and each column of the pairs of a batch."""
-
-    #: A line of lanes for each row and column, and the first ones of each group (n x 2).
-    lines: NDArray[np.signedinteger]
-    firsts: NDArray[np.int64]
-    #: What a score of 0 is.
-    floor: int
-
-
-@dataclass
-class Computed:
-    """The results of a batch, after `finish`; arrays are in the order of the pairs."""
-
-    running: Running
-    #: Numbers x pairs: score, query end, target end, matches, columns, or the first of these, and
-    #: last whether there is a wrong letter.
-    found: Ints
-    #: With paths, TRACED x pairs: query start, target start, matches, columns, runs, score of the
-    #: path.
-    traced: Ints | None = None
-    #: The runs of all paths in turn, as BAM has them, in the room that was given for them.
-    runs: NDArray[np.uint32] | None = None
-    #: The kept codes that it makes or uses.
-    lent: LentCodes | None = None
-    #: Were the letters looked at?  Else none is wrong, and the last row of ``found`` is not set.
-    looked_at: bool = True
-    tops: Tops | None = None
-    #: Writes `runs`.
-    packed: Callable[[NDArray[np.uint32]], None] | None = None
-
-    def finish(self, room: Callable[[int], NDArray[np.uint32]] | None = None) -> None:
-        """Wait for the batch and free its memory; DeviceError if the device failed.  ``room(n)``
-        gives an array for the n words of all runs, which are not read without it."""
-        try:
-            self.running.finish()
-            if self.packed is not None and self.traced is not None and room is not None:
-                self.runs = room(int(self.traced[4].sum(dtype=np.int64)))
-                self.packed(self.runs)
-        finally:
-            self.packed = None
-            self.running.free()
-
-
-def gather(
-    view: NDArray[np.uint32], ends: NDArray[np.int64], counts: Ints, out: NDArray[np.uint32]
-) -> None:
+def gather(view: Words, ends: NDArray[np.int64], counts: Ints, out: Words) -> None:
     """Write the words that end at ``ends``, so many of each, and give ``view`` back."""
     places = np.arange(len(out))
     places += np.repeat(ends - counts.cumsum(dtype=np.int64), counts)
