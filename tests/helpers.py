@@ -26,8 +26,7 @@ from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.planning import parameters
 from pysw_cl.planning.facts import DeviceTraits
 from pysw_cl.planning.plan import Plan
-from pysw_cl.results.cigar import Runs
-from pysw_cl.results.cigar_builder import PathReader
+from pysw_cl.results.cigar import PathReader, Runs
 from pysw_cl.scoring.scoring import NO_CODE, Scoring
 from pysw_cl.sequences.view import Codes, Frame
 from pysw_cl.tiles.contract import Engine
@@ -111,7 +110,8 @@ def read_moves(
     """The runs and the score of a path (first move first) through these letters."""
     path, end = Path(0, 0, [moves[::-1]]), Hit(0, len(query), len(target))
     frame = Frame((query, target), 0, end.row, 0, end.column)
-    found = PathReader(frame, scoring).found(end, path)
+    at_once = parameters.default_tuning().traceback.read_moves
+    found = PathReader(frame, scoring, at_once).found(end, path)
     return found.runs, found.score
 
 

@@ -21,8 +21,7 @@ from ..drivers.run import Saved
 from ..engines.registry import plan_of_facts
 from ..errors import CheckpointError, Stopped
 from ..planning.plan import Plan
-from ..results.cigar import Runs
-from ..results.cigar_builder import FoundPath
+from ..results.cigar import FoundPath, Runs
 from ..results.stats import Stats
 from ..tiles.contract import Engine
 from ..tiles.tile import Hit

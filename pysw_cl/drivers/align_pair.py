@@ -19,7 +19,7 @@ import numpy as np
 from ..planning.execution import HeldWhole
 from ..planning.path_grid import special_lines
 from ..planning.plan import Plan
-from ..results.cigar_builder import PathReader
+from ..results.cigar import PathReader
 from ..results.stats import Stats
 from ..tiles.contract import EdgeCompression, Engine
 from ..tiles.edges import EdgeArray
@@ -241,7 +241,8 @@ class _Search:
             return found
         if swept.compression is not None and isinstance(restarts, SweptGrid):
             restarts = restarts.compressed(swept.compression)
-        reader = PathReader(self.job.frame, self.job.scoring, plan.tuning.traceback)
+        at_once = plan.tuning.traceback.read_moves
+        reader = PathReader(self.job.frame, self.job.scoring, at_once)
         begun, after = self.store.traceback(end, plan)
         path = trace_back(
             self.engine,

@@ -16,7 +16,7 @@ from ..planning.execution import Execution
 from ..planning.plan import Plan
 from ..results.aligned_pair import unscale
 from ..results.alignment import Alignment
-from ..results.cigar_builder import FoundPath, PathReader
+from ..results.cigar import FoundPath, PathReader
 from ..results.stats import Stats
 from ..scoring.scoring import Scoring
 from ..sequences.parallel import in_threads
@@ -136,7 +136,7 @@ class Found(NamedTuple):
 
 def path_of(job: Job, end: Hit, path: Path, plan: Plan) -> FoundPath:
     """A path that was traced back to its start, in the sequences' coordinates."""
-    return PathReader(job.frame, job.scoring, plan.tuning.traceback).found(end, path)
+    return PathReader(job.frame, job.scoring, plan.tuning.traceback.read_moves).found(end, path)
 
 
 def alignment_of(job: Job, found: Found) -> Alignment:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..planning.path_grid import special_lines
-from ..results.cigar_builder import FoundPath
+from ..results.cigar import FoundPath
 from ..results.pair_paths import runs_of
 from ..results.stats import Stats
 from ..tiles.contract import BoxEnd, Engine

@@ -1,10 +1,12 @@
-"""Paths as runs of equal operations, and the pairs of letters that they align."""
+"""Paths as runs of equal operations, the pairs of letters that they align, and how the moves of a
+traceback become runs and a score."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +15,8 @@ from ..errors import InternalError
 from ..scoring.scoring import Scoring
 from ..sequences.alphabet import Letters
 from ..sequences.parallel import in_threads
-from ..sequences.view import View
+from ..sequences.view import Frame, View
+from ..tiles.tile import Hit
 
 Moves = NDArray[np.uint8]
 Found = TypeVar("Found")
@@ -96,11 +99,6 @@ class Runs:
         gaps = np.count_nonzero(inserted) + np.count_nonzero(deleted)
         return int(gaps), int(self.lengths @ inserted), int(self.lengths @ deleted)
 
-    def merged(self) -> Runs:
-        """The same path; neighbours with the same operation are one run."""
-        first = np.flatnonzero(np.diff(self.ops, prepend=0))
-        return Runs(self.ops[first], np.add.reduceat(self.lengths, first))
-
     def cut(self, start: int, stop: int, ends: NDArray[np.int64] | None = None) -> Runs:
         """The runs of the columns from ``start`` up to ``stop``; no run if there are none.
         ``ends``: where each run ends, if that is known."""
@@ -158,18 +156,14 @@ def piece_runs(scoring: Scoring, moves: Moves, query_on: Letters, target_on: Let
 
 
 def joined(parts: Iterable[Runs]) -> Runs:
-    """The runs of a path from the runs of its pieces.  A run that continues in the next piece
-    becomes one run.  The arrays of the pieces may be changed."""
-    ops: list[NDArray[np.uint8]] = [np.zeros(0, np.uint8)]
-    lengths: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
-    for part in parts:
-        continues = int(len(ops[-1]) > 0 and ops[-1][-1] == part.ops[0])
-        if continues:
-            lengths[-1][-1] += part.lengths[0]
-        if len(part) > continues:
-            ops.append(part.ops[continues:])
-            lengths.append(part.lengths[continues:])
-    return Runs(np.concatenate(ops), np.concatenate(lengths))
+    """The runs of a path from those of its pieces; neighbours with the same operation are one."""
+    pieces = list(parts)
+    ops = np.concatenate([np.zeros(0, np.uint8), *(piece.ops for piece in pieces)])
+    lengths = np.concatenate([np.zeros(0, np.int64), *(piece.lengths for piece in pieces)])
+    first = np.ones(len(ops), np.bool_)
+    first[1:] = ops[1:] != ops[:-1]
+    starts = np.flatnonzero(first)
+    return Runs(ops[starts], np.add.reduceat(lengths, starts) if len(starts) else lengths)
 
 
 def consumed(moves: Moves) -> tuple[int, int]:
@@ -219,3 +213,92 @@ def on_diagonal(
 
     yield from in_threads(lambda one: work(one[0], *opposite(*one)), pieces_and_letters())
     check_region((row, column), (len(query), len(target)))
+
+
+class BackwardPath(Protocol):
+    """What is read of a traceback: the query and target letters before the path so far, which are
+    its start at the end, and arrays of moves, the last move of the path first."""
+
+    row: int
+    column: int
+    moves: list[Moves]
+
+
+class FoundPath(NamedTuple):
+    """A path: the row and column where it starts, its runs, and their score (None: unknown)."""
+
+    row: int
+    column: int
+    runs: Runs
+    score: int | None = None
+
+
+class PathReader:
+    """Computes runs and the score of one path from its moves, the letters of ``frame`` and the
+    scoring alone, with no score that a tile computed.
+
+    Reading the moves of a long path takes the host about as long as a part of the traceback takes
+    the device, so the host reads those that it has while the device computes the next ones."""
+
+    def __init__(self, frame: Frame, scoring: Scoring, at_once: int) -> None:
+        self.frame, self.scoring = frame, scoring
+        #: Moves that are read at once.  A device that becomes ready waits for no more than these.
+        self._at_once = at_once
+        #: How many arrays of moves were taken from the path.
+        self._taken = 0
+        #: The row and column where the moves taken so far begin.
+        self._place: tuple[int, int] | None = None
+        #: Pieces that were taken and not read: moves, query letters, target letters.
+        self._waiting: deque[tuple[Moves, View, View]] = deque()
+        #: The runs of the pieces that were read, the last one of the path first.
+        self._runs: list[Runs] = []
+        #: The sum of the substitution scores of their pairs.
+        self._pairs = 0
+
+    def read_meanwhile(
+        self, end: Hit, path: BackwardPath, busy: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Read the new moves of a path that ends at ``end``, piece by piece, as long as ``busy()``
+        is true (the device still computes)."""
+        self._waiting += self._take(end, path)
+        while self._waiting and busy():
+            self._read(*self._waiting.popleft())
+
+    def found(self, end: Hit, path: BackwardPath) -> FoundPath:
+        """The runs and the score of a path whose traceback is complete.
+
+        Raises InternalError if the moves do not consume the letters between its start and ``end``.
+        """
+        self._waiting += self._take(end, path)
+        for piece in self._waiting:  # in turn: the work itself uses threads
+            self._read(*piece)
+        runs = joined(reversed(self._runs))
+        total, (gaps, query, target) = int(runs.lengths.sum()), runs.in_gaps()
+        letters = total - target, total - query
+        check_region(letters, (end.row - path.row, end.column - path.column))
+        cost = gaps * self.scoring.gap_open + (query + target) * self.scoring.gap_extend
+        return FoundPath(path.row, path.column, runs, self._pairs - cost)
+
+    def _take(self, end: Hit, path: BackwardPath) -> Iterator[tuple[Moves, View, View]]:
+        """The pieces that the traceback added since the last call, with the letters that each
+        consumes; the last piece of the path comes first."""
+        new = path.moves[self._taken :]
+        self._taken += len(new)
+        row, column = place = self._place or (end.row, end.column)
+        for moves in new:
+            for start in range(0, len(moves), self._at_once):
+                piece = moves[start : start + self._at_once]
+                rows, columns = consumed(piece)
+                row, column = row - rows, column - columns
+                if row >= path.row and column >= path.column:
+                    yield piece, *self.frame.region(row, row + rows, column, column + columns)
+        region = place[0] - path.row, place[1] - path.column
+        check_region((place[0] - row, place[1] - column), region)
+        self._place = row, column
+
+    def _read(self, moves: Moves, query: View, target: View) -> None:
+        """Read the runs and the scores of one piece."""
+        moves = np.ascontiguousarray(moves[::-1])
+        pairs = opposite(moves, query, target)
+        self._runs.append(piece_runs(self.scoring, moves, *pairs))
+        self._pairs += int(self.scoring.pair_scores(*pairs).sum(dtype=np.int64))

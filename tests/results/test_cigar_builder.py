@@ -20,7 +20,7 @@ from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.engines.wavefront.tile_batch import WavefrontTileBatch
 from pysw_cl.errors import InternalError
 from pysw_cl.results.alignment import Alignment
-from pysw_cl.results.cigar_builder import FoundPath, PathReader
+from pysw_cl.results.cigar import FoundPath, PathReader
 from pysw_cl.scoring.scoring import Scoring, make_scoring
 from pysw_cl.sequences import parallel
 from pysw_cl.sequences.view import Frame
@@ -69,7 +69,7 @@ def test_parts_of_a_path_are_the_whole_path(minus: bool, scoring: Scoring) -> No
     for _ in range(60):
         frame, moves, end = random_path(rng, minus)
         cuts = sorted(rng.integers(0, len(moves) + 1, int(rng.integers(0, 8))).tolist())
-        path, found = traced(PathReader(frame, scoring), moves, end, cuts)
+        path, found = traced(PathReader(frame, scoring, 16), moves, end, cuts)
         assert (found.row, found.column) == (path.row, path.column) == (4, 5)
         query, target = (
             view.read(0, len(view)) for view in frame.region(4, end.row, 5, end.column)
@@ -95,11 +95,11 @@ def test_parts_of_a_path_are_the_whole_path(minus: bool, scoring: Scoring) -> No
 @pytest.mark.usefixtures("small_pieces")
 def test_a_path_that_was_begun_by_another_run() -> None:
     frame, moves, end = random_path(np.random.default_rng(8), False)
-    _, whole = traced(PathReader(frame, make_scoring()), moves, end, [])
+    _, whole = traced(PathReader(frame, make_scoring(), 16), moves, end, [])
     for cut in (0, 100, len(moves)):
         rest = moves[cut:]
         path = Path(4 + int((rest != 1).sum()), 5 + int((rest != 2).sum()), [moves[:cut]])
-        reader = PathReader(frame, make_scoring())
+        reader = PathReader(frame, make_scoring(), 16)
         reader.read_meanwhile(end, path)
         path.moves.append(rest)
         path.row, path.column = 4, 5
@@ -119,21 +119,23 @@ def test_a_path_that_is_not_where_its_moves_lead() -> None:
         path = Path(*place, [moves])
         for read in (PathReader.read_meanwhile, PathReader.found):
             with pytest.raises(InternalError, match=words):
-                read(PathReader(frame, make_scoring()), end, path)
+                read(PathReader(frame, make_scoring(), 16), end, path)
     long = Path(0, 5, [np.zeros(81, np.uint8)])  # it leaves the matrix
     with pytest.raises(InternalError, match="consumes 81 x 81 letters of a region of 80 x 80"):
-        PathReader(frame, make_scoring()).read_meanwhile(end, long)
+        PathReader(frame, make_scoring(), 16).read_meanwhile(end, long)
     with pytest.raises(InternalError, match="a path has a move 3"):
-        PathReader(frame, make_scoring()).read_meanwhile(end, Path(30, 35, [moves + np.uint8(3)]))
+        PathReader(frame, make_scoring(), 16).read_meanwhile(
+            end, Path(30, 35, [moves + np.uint8(3)])
+        )
 
 
 @pytest.mark.usefixtures("small_pieces")
 def test_no_more_is_read_than_there_is_time_for() -> None:
     frame, moves, end = random_path(np.random.default_rng(8), False)
-    _, whole = traced(PathReader(frame, make_scoring()), moves, end, [])
+    _, whole = traced(PathReader(frame, make_scoring(), 16), moves, end, [])
     half = moves[: len(moves) // 2]
     path = Path(end.row - int((half != 1).sum()), end.column - int((half != 2).sum()), [half])
-    reader, times = PathReader(frame, make_scoring()), iter([True, True, False, False])
+    reader, times = PathReader(frame, make_scoring(), 16), iter([True, True, False, False])
     for pieces in (2, 2):
         reader.read_meanwhile(end, path, lambda: next(times))
         assert len(reader._runs) == pieces and reader._waiting

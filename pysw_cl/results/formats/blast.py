@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ...errors import InputError, printable
 from ...scoring.scoring import Scoring, cached_scoring
 from ...sequences.alphabet import Letters, is_nucleotide
-from ..cigar import DIAGONAL, QUERY, TARGET, Runs, piece_runs
+from ..cigar import DIAGONAL, QUERY, TARGET, Runs, joined, piece_runs
 from . import columns, writer
 from .columns import Columns, Texts, texts
 from .reading import Lines, Record
@@ -310,7 +310,7 @@ def _runs(
         ops = ["=" if a.isdecimal() else "D" if a[0] == "-" else "I" if a[1] == "-" else "X"
                for a in parts]  # fmt: skip
         lengths = np.array([int(a) if a.isdecimal() else 1 for a in parts], np.int64)
-        runs = Runs(np.frombuffer("".join(ops).encode("ascii"), np.uint8), lengths).merged()
+        runs = joined([Runs(np.frombuffer("".join(ops).encode("ascii"), np.uint8), lengths)])
     elif "qseq" in said and "sseq" in said:
         if len(said["qseq"]) != len(said["sseq"]) or not said["qseq"]:
             raise lines.wrong("qseq and sseq have different lengths, or none")
