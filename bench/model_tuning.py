@@ -18,10 +18,9 @@ from pysw_cl.drivers.tuned_subjects import Subject, subjects_of
 from pysw_cl.drivers.tuning import SubjectTuning
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.tuning.race import interval
-from pysw_cl.planning.tuning.records import Failure
+from pysw_cl.planning.tuning.runner import Failure, Runner
 from pysw_cl.planning.tuning.search import search
-from pysw_cl.planning.tuning.space import Values
-from pysw_cl.planning.tuning.strategies import Exhaustive
+from pysw_cl.planning.tuning.strategies import Exhaustive, Values
 
 #: The longest similar pair of a short run.
 SHORT = 160_000
@@ -78,14 +77,14 @@ def tuned(args: argparse.Namespace) -> list[Row]:
         if not own.m:
             raise Failure("budget", f"{subject.name}: {own.why}")
         timer = TileTimer(subject.setup, subject.start, "dna", own.m, own.n)
-        space = subject.space_for(own.m, own.n)
-        found, every = search(space, timer, budgets[1], Exhaustive())
-        best = found or subject.start
+        space = subject.space(own.m, own.n)
+        every = Runner(timer, build=space.build)
+        best = search(space, every, budgets[1], Exhaustive()) or subject.start
         rows += [
             _compared(subject, timer, own.values, {"defaults": subject.start}, 0.99, True),
             _compared(subject, timer, own.values, {"best of all": best}, 0.97, False),
         ]
-        rows[-1] |= {"tried": every.measured, "of": len(space.every())}
+        rows[-1] |= {"tried": len(every.tried), "of": len(space.every())}
         rows[-2] |= {"tuning seconds": own.spent, "tried": own.measured}
         rows[-2] |= {"tile": f"{own.m:,} x {own.n:,}", "fills": subject.fills(own.m, own.n)}
         for row in rows[-2:]:

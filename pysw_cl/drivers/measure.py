@@ -19,8 +19,8 @@ from ..engines.reference import ReferenceEngine
 from ..engines.registry import engine_for
 from ..errors import BuildError, DeviceError, DeviceMemoryError, InternalError, PlanError
 from ..planning.plan import Plan
-from ..planning.tuning.records import Failure
-from ..planning.tuning.space import Values
+from ..planning.tuning.runner import Failure
+from ..planning.tuning.strategies import Values
 from ..scoring.scoring import cached_scoring
 from ..tiles.edges import Edge
 from ..tiles.tile import TileJob, TileResult

@@ -17,7 +17,7 @@ from ..errors import PlanError
 from ..planning.parameters import Number
 from ..planning.plan import Plan
 from ..planning.profiles.profile import Numbers
-from ..planning.tuning.space import Dimension, Space, Values
+from ..planning.tuning.strategies import Space, Values
 
 if TYPE_CHECKING:
     from ..opencl.device import Runtime
@@ -76,8 +76,9 @@ class Subject:
             values["registers"] = int(self._build.get("registers", REGISTERS[-1]))
         return values
 
-    def space(self) -> Space:
-        """What is searched."""
+    def space(self, m: int = 0, n: int = 0) -> Space:
+        """What is searched, with tiles of m x n cells if these are given: groups that one does not
+        fill are no slower than those that it does."""
         start, lanes, units = self.start, self.plan.lane_set, self.runtime.info.compute_units
         in_local = not self.by_rows and lanes.chunk_defined and lanes.narrow is not None
         most = int(self.runtime.device.local_mem_size) // COLUMN_BYTES if in_local else 1 << 24
@@ -87,33 +88,25 @@ class Subject:
         }
         # narrow lanes with a query profile in bytes have no more rows than that holds
         rows = (COLUMNS, 1024) if self.by_rows else (ALPHAS, lanes.scores.profile_rows or 64)
-        alphas = _multiples(start["alpha"], rows[0], 1, rows[1])
-        dimensions = [Dimension("groups", tuple(sorted(groups))), Dimension("alpha", alphas, True)]
+        candidates = {"groups": groups, "alpha": _multiples(start["alpha"], rows[0], 1, rows[1])}
         if "chunk" in start:
-            chunks = _multiples(start["chunk"], CHUNKS, LEAST_CHUNK, most)
-            dimensions.append(Dimension("chunk", chunks, builds=in_local))
+            candidates["chunk"] = _multiples(start["chunk"], CHUNKS, LEAST_CHUNK, most)
         if "T" in start:
-            some = [T for T in _multiples(start["T"], LANES, 1, 1024) if T in lanes.T]
-            dimensions.append(Dimension("T", tuple(some), builds=True))
+            candidates["T"] = _multiples(start["T"], LANES, 1, 1024) & set(lanes.T)
         if "registers" in start:
-            dimensions.append(Dimension("registers", REGISTERS, builds=True))
-        space = Space(tuple(dimensions), start, self._impossible)
+            candidates["registers"] = set(REGISTERS)
+        building = {"alpha", "T", "registers"} | ({"chunk"} if in_local else set())
+        space = Space(candidates, start, building, self._possible)
         chosen = self.by_rows and len(self.plan.groups) > 1  # tile by tile
-        return space.keeping("groups") if chosen else space
+        return space.keeping("groups") if chosen or (m and not self.fills(m, n)) else space
 
-    def space_for(self, m: int, n: int) -> Space:
-        """What is searched with a tile of m x n cells: where it does not fill the device, not the
-        groups, because more of them would look slower than they are."""
-        space = self.space()
-        return space if self.fills(m, n) else space.keeping("groups")
-
-    def _impossible(self, values: Values) -> str | None:
-        """Why the device cannot run these values."""
+    def _possible(self, values: Values) -> bool:
+        """Can the device run these values?"""
         try:
             self.setup(values)[1].check_on(self.runtime.facts)
-        except PlanError as error:
-            return str(error)
-        return None
+        except PlanError:
+            return False
+        return True
 
     def setup(self, values: Values) -> tuple[Runtime, Plan]:
         """The device and the plan that values mean."""
@@ -184,9 +177,9 @@ def subjects_of(runtime: Runtime) -> dict[str, Subject]:
     return found
 
 
-def _multiples(start: Number, shares: Iterable[float], least: int, most: int) -> tuple[Number, ...]:
+def _multiples(start: Number, shares: Iterable[float], least: int, most: int) -> set[Number]:
     """Rounded multiples of a value, within limits."""
-    return tuple(sorted({min(most, max(least, round(share * start))) for share in shares}))
+    return {min(most, max(least, round(share * start))) for share in shares}
 
 
 def _plain(value: float) -> Number:

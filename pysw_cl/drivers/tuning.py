@@ -3,20 +3,16 @@ found is good for other scores, too."""
 
 from __future__ import annotations
 
-import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import exp, log
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
-from ..planning.tuning.records import Failure, Records, Run
-from ..planning.tuning.runner import Runner
+from ..planning.tuning.runner import Failure, Runner
 from ..planning.tuning.search import MOST, search
-from ..planning.tuning.space import Values
-from ..planning.tuning.strategies import Given, Strategy
+from ..planning.tuning.strategies import Given, Strategy, Values
 from .measure import TileTimer
 from .tuned_subjects import Subject
 
@@ -86,52 +82,65 @@ class SubjectTuning:
     told: Callable[[float], None] = lambda spent: None
     _spent: float = 0.0
     _size: tuple[int, int] = 0, 0
-    #: Runs of a value in one race at most.
-    _most: int = MOST
 
     def outcome(self) -> Outcome:
         """Tune it."""
-        start = self.subject.start
-        why = "its seconds are over before the search begins"
-        nothing = Outcome(self.subject.name, start, start, why)
+        name, start = self.subject.name, self.subject.start
         try:
             seconds = self._choose_size()
         except Failure as failed:
             why, kinds = f"the default fails: {failed}", {failed.kind: 1}
-            return replace(nothing, why=why, failed=kinds, spent=self._spent)
+            return Outcome(name, start, start, why, failed=kinds, spent=self._spent)
         if self._spent >= SEARCH_SHARE * self.budget:
-            return replace(nothing, spent=self._spent)
+            why = "its seconds are over before the search begins"
+            return Outcome(name, start, start, why, spent=self._spent)
         turns = int(RACE_SHARE * SEARCH_SHARE * self.budget / seconds)
-        self._most = min(MOST, max(LEAST_TURNS, turns))
-        records = self._records("search", *self._size)
-        found, runner = self._search(CASES[:1], records, self.strategy, SEARCH_SHARE)
-        values, why = self._chosen(found, runner)
+        most = min(MOST, max(LEAST_TURNS, turns))
+        runner, found = self._search("search", CASES[:1], self.strategy, SEARCH_SHARE, most)
+        values, why = self._chosen(found, runner, most)
         return Outcome(
-            self.subject.name,
+            name,
             start,
             values,
             why,
             *self._size,
             start_seconds=runner.seconds(start),
             seconds=runner.seconds(values),
-            measured=runner.measured,
+            measured=len(runner.tried),
             ran=runner.runs,
-            failed=dict(Counter(runner.failures.values())),
+            failed=runner.failed,
             spent=self._spent,
-            runs=tuple(self._kept(records)),
+            runs=tuple(self._kept(runner)),
         )
 
-    def _records(self, *parts: object) -> Records:
-        return Records(self.path, "/".join(map(str, (self.key, self.subject.name, *parts))))
+    def _key(self, *parts: object) -> str:
+        return "/".join(map(str, (self.key, self.subject.name, *parts)))
+
+    def _timer(self, case: Case, m: int, n: int) -> TileTimer:
+        kind, local = case
+        return TileTimer(self.subject.setup, self.subject.start, kind, m, n, local)
 
     def _choose_size(self) -> float:
         """Choose a tile that fills the device and keeps it busy, or a smaller one where the time is
         short, by a run of the smallest and the model.  Returns the seconds of a run of the start.
         Raises Failure."""
-        records, subject = self._records("size"), self.subject
-        sizes = subject.sizes()
+        subject, sizes = self.subject, self.subject.sizes()
+
+        def measure(size: Values) -> float:
+            return self._timer(CASES[0], int(size["m"]), int(size["n"]))(subject.start)
+
+        runner = Runner(measure, self.path, self._key("size"))
+
+        def first(m: int, n: int) -> float:
+            trial = runner.of({"m": m, "n": n})
+            seconds = runner.run(trial)
+            self._note(runner.spent)
+            if seconds is None:
+                raise trial.failure or Failure("wrong")
+            return seconds
+
         small = self._size = next(sizes)
-        seconds = expected = self._first(records, *small)
+        seconds = expected = first(*small)
         while not (expected >= BUSY and subject.fills(*self._size)):
             larger = next(sizes)
             expected = seconds * subject.cost(*larger) / subject.cost(*small)
@@ -140,103 +149,72 @@ class SubjectTuning:
             self._size = larger
         if self._size != small:
             try:
-                return self._first(records, *self._size)
+                return first(*self._size)
             except Failure:  # a tile that the device has no memory for, for example
                 self._size = small
         return seconds
 
-    def _first(self, records: Records, m: int, n: int) -> float:
-        """Seconds of a run of the start with a tile of this size, recorded or new.  Raises
-        Failure."""
-        values = {"m": m, "n": n}
-        why = ""
-        if not records.of(values):
-            began, seconds, failure = time.monotonic(), None, None
-            try:
-                seconds = self._timer(*CASES[0], m, n)(self.subject.start)
-            except Failure as failed:
-                failure, why = failed.kind, str(failed)
-            records.add(Run(values, time.monotonic() - began, seconds, failure))
-        run = records.of(values)[0]
-        self._note(run.took)
-        if run.seconds is None:
-            raise Failure(str(run.failure), why)
-        return run.seconds
-
-    def _timer(self, kind: str, local: bool, m: int, n: int) -> TileTimer:
-        return TileTimer(self.subject.setup, self.subject.start, kind, m, n, local)
-
     def _search(
-        self,
-        cases: Sequence[Case],
-        records: Records,
-        strategy: Strategy | None,
-        share: float = 1.0,
-    ) -> tuple[Values | None, Runner]:
+        self, what: str, cases: Sequence[Case], strategy: Strategy | None, share: float, most: int
+    ) -> tuple[Runner, Values | None]:
         """A search for a share of the seconds; where there are several ``cases``, by the geometric
-        mean of their times."""
-        timers = [self._timer(*case, *self._size) for case in cases]
+        mean of their times.  ``most``: runs of a value in one race."""
+        timers = [self._timer(case, *self._size) for case in cases]
         before = self._spent
 
         def measure(values: Values) -> float:
-            began = time.monotonic()
-            try:
-                return exp(fmean(log(timer(values)) for timer in timers))
-            finally:
-                self.told(before + sum(run.took for run in records) + time.monotonic() - began)
+            self.told(before + runner.spent)
+            return exp(fmean(log(timer(values)) for timer in timers))
 
-        budget = max(0.0, min(share * self.budget, self.budget - self._spent))
-        space = self.subject.space_for(*self._size)
-        found, runner = search(space, measure, budget, strategy, records, most=self._most)
-        self._note(runner.spent)
-        return found, runner
+        space = self.subject.space(*self._size)
+        runner = Runner(measure, self.path, self._key(what, *self._size), space.build)
+        budget = max(0.0, min(share * self.budget, self.budget - before))
+        found = search(space, runner, budget, strategy, most)
+        self._note(before + runner.spent)
+        return runner, found
 
-    def _note(self, took: float) -> None:
-        self._spent += took
-        self.told(self._spent)
+    def _note(self, spent: float) -> None:
+        self._spent = spent
+        self.told(spent)
 
-    def _chosen(self, found: Values | None, runner: Runner) -> tuple[Values, str]:
+    def _chosen(self, found: Values | None, runner: Runner, most: int) -> tuple[Values, str]:
         """The values that the subject gets, and why."""
         start = self.subject.start
         if found is None:
             return start, "all values fail"
         if found == start:
             return start, "nothing is faster for sure"
-        longest = max(run.took for run in runner.records)
-        if self.budget - self._spent < len(CASES) * longest:  # their kernels have to be built
-            return found, "faster for sure"
-        strategy = Given(tuple(self._candidates(found, runner)))
-        best, _ = self._search(CASES, self._records("together", *self._size), strategy)
-        if best is None or best == start:
+        # where there is time for it: their kernels have to be built
+        if self.budget - self._spent >= len(CASES) * runner.longest:
+            strategy = Given(self._candidates(found, runner))
+            _, found = self._search("together", CASES, strategy, 1.0, most)
+        if found is None or found == start:
             return start, "nothing is faster for sure for DNA, proteins and global ones together"
-        return best, "faster for sure"
+        return found, "faster for sure"
 
     def _candidates(self, best: Values, runner: Runner) -> list[Values]:
         """What is tried with all scores: the best values; the best of those that have the start's
-        value of a dimension; and the best of each other build."""
-        space, start = self.subject.space(), self.subject.start
-        ran = {space.key(run.values): run.values for run in runner.records}
-        order = sorted(
-            (seconds, key) for key in ran if (seconds := runner.seconds(ran[key])) is not None
-        )
-        ranking = [best, *(ran[key] for _, key in order)]
+        value of a parameter; and the best of each other build."""
+        start = self.subject.start
+        ran = [one for one in runner.tried if not one.failure]
+        ranking = [best, *(one.values for one in sorted(ran, key=lambda one: median(one.seconds)))]
         firsts = [next((v for v in ranking if v[name] == start[name]), best) for name in start]
-        builds = {space.build(values): values for values in reversed(ranking)}
-        found = {space.key(values): values for values in (best, *firsts, *builds.values())}
-        return list(found.values())[:MOST_CANDIDATES]
+        builds: dict[Any, Values] = {}
+        for values in ranking:
+            builds.setdefault(runner.build(values), values)
+        found = [best, *firsts, *builds.values()]
+        return [one for k, one in enumerate(found) if one not in found[:k]][:MOST_CANDIDATES]
 
-    def _kept(self, records: Records) -> Iterator[Mapping[str, Any]]:
+    def _kept(self, runner: Runner) -> Iterator[Mapping[str, Any]]:
         """What a profile keeps of the runs: those of the values that were run most often."""
-        seconds: dict[tuple[Any, ...], list[float]] = {}
-        for run in records:
-            if run.seconds is not None:
-                seconds.setdefault(tuple(run.values.items()), []).append(run.seconds)
-        for values in sorted(seconds, key=lambda one: -len(seconds[one]))[:KEPT_VALUES]:
-            yield {
-                "subject": self.subject.name,
-                "values": dict(values),
-                "m": self._size[0],
-                "n": self._size[1],
-                "seconds": [float(f"{one:.6g}") for one in seconds[values][-KEPT_RUNS:]],
-                "use": "search",
-            }
+        ran = sorted(runner.tried, key=lambda one: -len(one.seconds))
+        for trial in ran[:KEPT_VALUES]:
+            if trial.seconds:
+                yield {
+                    "subject": self.subject.name,
+                    "values": dict(trial.values),
+                    "m": self._size[0],
+                    "n": self._size[1],
+                    "seconds": [float(f"{one:.6g}") for one in trial.seconds[-KEPT_RUNS:]],
+                    "use": "search",
+                }

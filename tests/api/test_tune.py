@@ -32,9 +32,8 @@ from pysw_cl.opencl.resources import kernels_digest
 from pysw_cl.planning.model.times import GENERIC, Times
 from pysw_cl.planning.profiles.profile import Profile
 from pysw_cl.planning.profiles.store import VARIABLE, save
-from pysw_cl.planning.tuning.records import Failure
-from pysw_cl.planning.tuning.space import Values
-from pysw_cl.planning.tuning.strategies import Given
+from pysw_cl.planning.tuning.runner import Failure
+from pysw_cl.planning.tuning.strategies import Given, Values
 
 pytestmark = pytest.mark.usefixtures("profile_folder")
 

@@ -24,8 +24,8 @@ from pysw_cl.errors import (
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.profile import Profile
-from pysw_cl.planning.tuning.records import Failure
-from pysw_cl.planning.tuning.space import Values
+from pysw_cl.planning.tuning.runner import Failure
+from pysw_cl.planning.tuning.strategies import Values
 from pysw_cl.tiles.tile import Hit, TileJob, TileResult
 
 pytestmark = pytest.mark.usefixtures("profile_folder")
@@ -158,14 +158,14 @@ def test_what_is_tried_on_the_device_at_hand() -> None:
     strips, scan = subjects_of(get_runtime()).values()
     for subject in (strips, scan):
         space = subject.space()
-        assert space.constraint(space.start) is None
+        assert space.possible(space.start)
         _, plan = subject.setup(space.start)
         assert (plan.B, plan.T, plan.alpha) == (subject.plan.B, subject.plan.T, subject.plan.alpha)
         assert plan.alpha_fixed
     assert scan.weight == 0  # its times are unknown, so that no plan chooses it
-    assert [one.name for one in scan.space().dimensions] == ["groups", "alpha"]
-    free = [one.name for one in strips.space().dimensions if not one.builds]
-    assert free == ["groups", "chunk"]
+    assert list(scan.space().candidates) == ["groups", "alpha"]
+    space = strips.space()
+    assert [one for one in space.candidates if one not in space.building] == ["groups", "chunk"]
 
 
 @pytest.fixture
@@ -187,12 +187,12 @@ def nvidia(machine: Machine) -> Subject:
 
 
 def test_what_is_tried_on_nvidia(nvidia: Subject) -> None:
-    dimensions = {one.name: one for one in nvidia.space().dimensions}
-    assert list(dimensions) == ["groups", "alpha", "chunk", "registers"]  # T is the warp's
+    space = nvidia.space()
+    assert list(space.candidates) == ["groups", "alpha", "chunk", "registers"]  # T is the warp's
     assert nvidia.start == {"groups": 12, "alpha": 25, "chunk": 128, "registers": REGISTERS[-1]}
-    assert dimensions["registers"].builds and dimensions["chunk"].builds
-    assert max(dimensions["chunk"].candidates) == 4096 // 8  # what local memory holds
-    assert dimensions["groups"].candidates == (3, 6, 9, 12, 15, 18, 24, 36)
+    assert {"registers", "chunk"} < space.building
+    assert max(space.candidates["chunk"]) == 4096 // 8  # what local memory holds
+    assert space.candidates["groups"] == [3, 6, 9, 12, 15, 18, 24, 36]
 
 
 def test_registers_are_another_build(nvidia: Subject) -> None:
@@ -217,5 +217,4 @@ def test_rows_of_a_query_profile_bound_alpha() -> None:
     """Longer lanes would compute proteins in 32 bits."""
     strips = next(iter(subjects_of(get_runtime()).values()))
     most = strips.plan.lane_set.scores.profile_rows
-    alphas = next(one for one in strips.space().dimensions if one.name == "alpha").candidates
-    assert not most or max(alphas) == most
+    assert not most or max(strips.space().candidates["alpha"]) == most

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import exp, inf, nan
@@ -14,10 +13,9 @@ from typing import NamedTuple
 import pytest
 
 from pysw_cl.errors import InternalError
-from pysw_cl.planning.tuning.records import KINDS, Failure, Records
+from pysw_cl.planning.tuning.runner import KINDS, Failure, Runner
 from pysw_cl.planning.tuning.search import search
-from pysw_cl.planning.tuning.space import Dimension, Space, Values
-from pysw_cl.planning.tuning.strategies import Exhaustive, Known, Strategy
+from pysw_cl.planning.tuning.strategies import Exhaustive, Known, Space, Strategy, Values
 
 #: Compute units of the device that is made up, and strips of its matrix at T = 64 and alpha = 8.
 UNITS, STRIPS = 30, 3000
@@ -66,26 +64,32 @@ def surface(values: Values) -> float:
     return 0.004 * row * spread * fill * report * (1 + 0.02 * rounds) / hidden
 
 
-def too_large(values: Values) -> str | None:
-    return "too many registers" if values["T"] * values["alpha"] > 4096 else None
+def fits(values: Values) -> bool:
+    """Does the device have registers enough?"""
+    return values["T"] * values["alpha"] <= 4096
+
+
+def key(values: Values) -> tuple[float, ...]:
+    return tuple(values[name] for name in ("alpha", "T", "B", "chunk"))
 
 
 def device_space(**start: float) -> Space:
     """The dimensions of a strip engine; candidates of B between multiples of the units, too."""
     return Space(
-        (
-            Dimension("alpha", (4, 6, 8, 10, 12, 16, 20, 24, 32), builds=True),
-            Dimension("T", (32, 64, 128), builds=True),
-            Dimension("B", tuple(UNITS * k // 3 for k in range(1, 31))),
-            Dimension("chunk", (16, 32, 64, 128, 256, 512, 1024)),
-        ),
+        {
+            "alpha": (4, 6, 8, 10, 12, 16, 20, 24, 32),
+            "T": (32, 64, 128),
+            "B": tuple(UNITS * k // 3 for k in range(1, 31)),
+            "chunk": (16, 32, 64, 128, 256, 512, 1024),
+        },
         {"B": UNITS, "T": 64, "alpha": 8, "chunk": 256, **start},
-        too_large,
+        ("alpha", "T"),
+        fits,
     )
 
 
 SPACE = device_space()
-TABLE = {SPACE.key(values): surface(values) for values in SPACE.every()}
+TABLE = {key(values): surface(values) for values in SPACE.every()}
 BEST = min(TABLE.values())
 
 
@@ -136,15 +140,13 @@ class Device:
         self,
         budget: float = inf,
         strategy: Strategy | None = None,
-        records: Records | None = None,
+        path: Path | None = None,
     ) -> Found:
-        best, ran = search(
-            self.space, self.measure, budget, strategy, records, clock=lambda: self.now
-        )
+        ran = Runner(self.measure, path, "one", self.space.build, lambda: self.now)
+        best = search(self.space, ran, budget, strategy)
         seconds = ran.seconds(best) if best is not None else None
-        failed = dict(Counter(ran.failures.values()))
         before = ran.seconds(self.space.start)
-        return Found(best, seconds, before, ran.measured, ran.runs, failed, ran.spent)
+        return Found(best, seconds, before, len(ran.tried), ran.runs, ran.failed, ran.spent)
 
 
 def share(found: Found) -> float:
@@ -157,13 +159,10 @@ def small_space(**start: float) -> Space:
     """Two dimensions of the same surface."""
     fixed = {"T": 128, "chunk": 512}
     return Space(
-        (
-            Dimension("B", tuple(range(15, 301, 15))),
-            Dimension("alpha", (8, 12, 16, 20, 24), builds=True),
-            *(Dimension(name, (value,)) for name, value in fixed.items()),
-        ),
+        {"B": range(15, 301, 15), "alpha": (8, 12, 16, 20, 24), "T": (), "chunk": ()},
         {"B": 30, "alpha": 8, **fixed, **start},
-        too_large,
+        ("alpha",),
+        fits,
     )
 
 
@@ -171,9 +170,9 @@ def test_the_best_of_a_table_is_found() -> None:
     device = Device()
     found = device.search()
     assert found.values is not None
-    assert TABLE[SPACE.key(found.values)] == BEST == found.seconds
+    assert TABLE[key(found.values)] == BEST == found.seconds
     assert found.start_seconds == surface(SPACE.start)
-    assert found.measured == len({SPACE.key(values) for values in device.calls}) < len(TABLE) / 20
+    assert found.measured == len({key(values) for values in device.calls}) < len(TABLE) / 20
     assert (found.failed, found.runs) == ({}, len(device.calls))
     assert found.spent == pytest.approx(device.now)
 
@@ -262,7 +261,7 @@ def test_failures_are_passed_over(seed: int) -> None:
     assert found.values is not None
     assert found.values not in device.failed
     assert surface(found.values) <= 1.05 * min(map(surface, sound))
-    assert len(device.failed) == len({SPACE.key(values) for values in device.failed})
+    assert len(device.failed) == len({key(values) for values in device.failed})
     assert sum(found.failed.values()) == len(device.failed)
     assert set(found.failed) <= set(KINDS)
 
@@ -347,28 +346,28 @@ def test_a_killed_search_goes_on(tmp_path: Path) -> None:
         return Failing(small_space(), noise=0.02, build=0.5, seed=3)
 
     whole = device()
-    wanted = whole.search(3.0, records=Records(tmp_path / "whole", "one"))
+    wanted = whole.search(3.0, path=tmp_path / "whole")
     for killed in range(0, len(whole.calls), 9):
         path, again = tmp_path / f"{killed}", device()
         again.left = killed
         with pytest.raises(KeyboardInterrupt):
-            again.search(3.0, records=Records(path, "one"))
+            again.search(3.0, path=path)
         with path.open("ab") as file:
             file.write(b'{"key": "one", "values": {"B": 3')
         again.left = inf
-        found = again.search(3.0, records=Records(path, "one"))
+        found = again.search(3.0, path=path)
         assert found == wanted
         assert again.calls == whole.calls
     calls = len(again.calls)
-    assert again.search(3.0, records=Records(path, "one")) == wanted
+    assert again.search(3.0, path=path) == wanted
     assert len(again.calls) == calls
-    assert again.search(80.0, records=Records(path, "one")).spent > 3.0
+    assert again.search(80.0, path=path).spent > 3.0
 
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0, nan, inf])
 def test_times_that_cannot_be(seconds: float) -> None:
     with pytest.raises(InternalError, match="is said to take"):
-        search(small_space(), lambda values: seconds, 1.0)
+        search(small_space(), Runner(lambda values: seconds), 1.0)
 
 
 def test_strategies_can_be_replaced() -> None:
@@ -376,7 +375,7 @@ def test_strategies_can_be_replaced() -> None:
     best = min(space.every(), key=surface)
     everything = Device(space, noise=0.01)
     assert everything.search(strategy=Exhaustive()).values == best
-    assert {space.key(v) for v in everything.calls} == {space.key(v) for v in space.every()}
+    assert {key(v) for v in everything.calls} == {key(v) for v in space.every()}
     assert surface(Device(space).search(strategy=RandomSearch(40)).values or {}) < 1.1 * BEST
     drawn = [Device(space) for _ in range(3)]
     for device, seed in zip(drawn, (1, 1, 2), strict=True):

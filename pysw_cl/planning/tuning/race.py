@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .runner import Runner
-from .space import Values
+from .runner import Runner, Trial
 
 #: Half of the middle 90% of a standard normal distribution, and of its middle 98%.
 LIKELY, SURE = 1.645, 2.326
@@ -69,7 +68,7 @@ class Race:
     that it was in.  A race has at ``most`` so many turns, and ends when ratios are probably known
     to +- ``width``."""
 
-    def __init__(self, runner: Runner, field: Sequence[Values], most: int, width: float) -> None:
+    def __init__(self, runner: Runner, field: Sequence[Trial], most: int, width: float) -> None:
         self.runner, self.field, self.most, self.width = runner, list(field), most, width
         self.times: list[list[float]] = [[] for _ in field]
         #: Who was in the last turn, by their places in ``field``.
@@ -146,7 +145,7 @@ class Race:
         medians = median(self.times[k]) - median(self.times[self.best])
         return max(ratio, medians, 0.0 if k in self.left else WORTH)
 
-    def ranking(self) -> list[Values]:
+    def ranking(self) -> list[Trial]:
         """Who ran, best first; those that left come after all others."""
         ran = [k for k in range(len(self.field)) if self.times[k]]
         ran.sort(key=lambda k: (k not in self.left, median(self.times[k])))

@@ -1,17 +1,74 @@
-"""Strategies: which values to try next, given what is known so far.
+"""Strategies: which values to try next, given what is known so far; and what there is to try.
 
-A strategy is a class with one method (:class:`Strategy`).  It proposes rounds of values; the search
-(:mod:`.search`) races them, leaves out what was tried before, and keeps the budget.
+A strategy is a class with one method (:class:`Strategy`).  It proposes rounds of values of a
+:class:`Space`; the search (:mod:`.search`) races them, leaves out what was tried before, and keeps
+the budget.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, product
 from typing import Protocol
 
 from ..parameters import Number
-from .space import Space, Values
+
+#: Parameters of a plan by name.
+Values = Mapping[str, Number]
+
+
+@dataclass(frozen=True)
+class Space:
+    """The values that may be tried: a candidate of each parameter, if the constraint holds.
+
+    ``start``: where the search begins, for example the defaults of a plan, or CUDAlign's rule B =
+    units x resident blocks.  Its values become candidates.  ``building``: the parameters of which
+    another value needs another build of the kernel.
+    """
+
+    candidates: Mapping[str, Collection[Number]]
+    start: Values
+    building: Collection[str] = ()
+    #: Are values possible?
+    possible: Callable[[Values], bool] = lambda values: True
+
+    def __post_init__(self) -> None:
+        own = {name: sorted({*self.candidates[name], self.start[name]}) for name in self.candidates}
+        object.__setattr__(self, "candidates", own)
+
+    def keeping(self, name: str) -> Space:
+        """This space, in which a parameter has the start's value only."""
+        return replace(self, candidates={**self.candidates, name: ()})
+
+    def build(self, values: Values) -> tuple[Number, ...]:
+        """What tells the build that these values need from other builds."""
+        return tuple(values[name] for name in self.candidates if name in self.building)
+
+    def line(self, centre: Values, name: str) -> list[Values]:
+        """``centre`` with the other values of one parameter; the nearest first."""
+        return self._possible({**centre, name: value} for value in self._near(centre, name))
+
+    def neighbours(self, centre: Values, names: Iterable[str]) -> list[Values]:
+        """``centre`` with a step in one of these parameters, and then those in two."""
+        near = [{name: value} for name in names for value in self._near(centre, name, 1)]
+        near += [{**a, **b} for a, b in combinations(near, 2) if a.keys() != b.keys()]
+        return self._possible({**centre, **step} for step in near)
+
+    def _near(self, centre: Values, name: str, most: int = 1 << 20) -> list[Number]:
+        """The other values of a parameter, at ``most`` so many steps away; the nearest first."""
+        some = list(self.candidates[name])
+        here = some.index(centre[name])
+        near = [k for k in range(len(some)) if 0 < abs(k - here) <= most]
+        return [some[k] for k in sorted(near, key=lambda k: abs(k - here))]
+
+    def every(self) -> list[Values]:
+        """All that may be tried."""
+        names, grid = list(self.candidates), product(*self.candidates.values())
+        return self._possible(dict(zip(names, values, strict=True)) for values in grid)
+
+    def _possible(self, tried: Iterable[Values]) -> list[Values]:
+        return [values for values in tried if self.possible(values)]
 
 
 class Known(Protocol):
@@ -36,10 +93,10 @@ class Strategy(Protocol):
 class Coordinate:
     """First what needs no build, then what does, then both together.
 
-    First all candidates of a dimension, one dimension after the other; then the neighbours of the
-    best in one or two dimensions, until none of them is better (as in the pattern search of Hooke &
+    First all candidates of a parameter, one parameter after the other; then the neighbours of the
+    best in one or two parameters, until none of them is better (as in the pattern search of Hooke &
     Jeeves, Journal of the ACM 8, 1961).  All of it again where it has led somewhere else: the best
-    values of a dimension depend on the others, and may have valleys between them, as multiples of
+    values of a parameter depend on the others, and may have valleys between them, as multiples of
     the compute units have.
     """
 
@@ -48,8 +105,8 @@ class Coordinate:
 
     def rounds(self, space: Space, known: Known) -> Iterator[Sequence[Values]]:
         """See :class:`Strategy`."""
-        free = [one.name for one in space.dimensions if not one.builds]
-        building = [one.name for one in space.dimensions if one.builds]
+        free = [name for name in space.candidates if name not in space.building]
+        building = [name for name in space.candidates if name in space.building]
         before: Values | None = None
         while before != _centre(space, known):
             before = _centre(space, known)
@@ -63,7 +120,7 @@ class Coordinate:
     def _descent(
         self, space: Space, known: Known, names: list[str], build: tuple[Number, ...] | None = None
     ) -> Iterator[Sequence[Values]]:
-        """The best in some dimensions, around the best values of a build or of all."""
+        """The best in some parameters, around the best values of a build or of all."""
         for name in names:
             yield space.line(_centre(space, known, build), name)
         centre: Values | None = None
@@ -91,7 +148,7 @@ class Exhaustive:
 class Given:
     """These values, at once: held against the start."""
 
-    values: tuple[Values, ...]
+    values: Sequence[Values]
 
     def rounds(self, space: Space, known: Known) -> Iterator[Sequence[Values]]:
         """See :class:`Strategy`."""
