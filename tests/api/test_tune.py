@@ -416,7 +416,7 @@ def test_strips_of_which_some_runs_are_missing_have_their_times_scaled() -> None
         case = Case(runtime, "dna", "local", side, side, {"alpha": 16})
         case.device = [2.5 * case.work.on_device.seconds(known)] * 3
         cases.append(case)
-    (subject,) = {strips.timed for case in cases for strips in case.work.strips}
+    (subject,) = {strips.subject for case in cases for strips in case.work.strips}
     found = _scaled(cases, {subject, "other"}, before, True)
     wanted = {name: pytest.approx(2.5 * value) for name, value in before["wavefront"].items()}
     assert found == {subject: wanted}
