@@ -27,7 +27,6 @@ from cases import WrongResult, pysw_cl, random_pair, write_report
 
 from pysw_cl.engines.registry import plan_on
 from pysw_cl.engines.rowscan.plan import RowscanPlan
-from pysw_cl.engines.rowscan.three_launches import traffic_bytes
 from pysw_cl.opencl.device import Runtime, get_runtime
 
 ROWSCAN: dict[str, Any] = {"engine": "rowscan"}
@@ -36,6 +35,13 @@ K = 200
 Row = dict[str, Any]
 #: Bytes of the buffer whose copy is timed.
 COPIED = 1 << 28
+
+
+def traffic_bytes(m: int, n: int, plan: RowscanPlan) -> int:
+    """Bytes that three launches a row read from and write to global memory for an m x n tile whose
+    best cell is looked for; see :mod:`pysw_cl.engines.rowscan.three_launches`."""
+    runs, groups = -(-n // plan.alpha), -(-n // plan.segment)
+    return m * (25 * n + 12 * runs + 16 * groups)
 
 
 def in_turn(runs: int, calls: dict[str, Callable[[], Any]]) -> dict[str, tuple[float, float, Any]]:

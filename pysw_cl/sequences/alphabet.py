@@ -17,7 +17,7 @@ Letters = NDArray[np.uint8]
 Table = NDArray[np.uint8]
 
 #: What messages call the bytes that nobody sees.
-BLANKS = {9: "a tab", 10: "a line break", 13: "a line break", 32: "a blank"}
+_BLANKS = {9: "a tab", 10: "a line break", 13: "a line break", 32: "a blank"}
 #: The entry of an encoding table for a byte that is not a letter of the alphabet.
 NO_CODE = 255
 #: The four nucleotides; U is T.
@@ -35,23 +35,21 @@ PIECE = 1 << 20
 #: Sequences of so many letters or more are translated two letters at a time.
 LONG = 1 << 13
 
-
-#: S, W and N are their own complements.
 _LETTERS, _OTHERS = b"ATUCGRYKMBVDH", b"TAAGCYRMKVBHD"
-#: IUPAC's complement of every nucleotide letter (uint8, 256 entries).  Case does not change.  A
-#: becomes T; T and U become A.  Other bytes are mapped to themselves.
+#: IUPAC's complement of every nucleotide letter, in its case (uint8, 256 entries): A becomes T, and
+#: T and U become A.  Other bytes, S, W and N are mapped to themselves.
 COMPLEMENT: Table = np.frombuffer(
     bytes.maketrans(_LETTERS + _LETTERS.lower(), _OTHERS + _OTHERS.lower()), np.uint8
 )
 
 
 def folds_case(letters: str) -> bool:
-    """Whether case is folded: the alphabet has no letter in both cases."""
+    """Is case folded, because the alphabet has no letter in both cases?"""
     return not any(c.swapcase() != c and c.swapcase() in letters for c in letters)
 
 
 def is_nucleotide(letters: str) -> bool:
-    """Whether the alphabet is A, C, G, T (or U) with any IUPAC ambiguity letters and no others."""
+    """Is the alphabet A, C, G, T (or U) with any IUPAC ambiguity letters and no others?"""
     found = set(letters.upper().replace("U", "T"))
     return set(NUCLEOTIDES) <= found <= set(NUCLEOTIDES + AMBIGUITY)
 
@@ -128,14 +126,12 @@ def first_outside(allowed: bytes, letters: Letters) -> int | None:
 
 
 def show_byte(byte: int) -> str:
-    """A byte for a message: its letter if it can be printed, a blank by its name, else its
-    number."""
-    if byte in BLANKS:
-        return BLANKS[byte]
-    return repr(chr(byte)) if 32 < byte < 127 else f"byte {byte}"
+    """A byte for a message: its letter if it can be printed, a blank by its name, or its number."""
+    shown = repr(chr(byte)) if 32 < byte < 127 else f"byte {byte}"
+    return _BLANKS.get(byte, shown)
 
 
 def looks_like_path(text: str) -> bool:
-    """Whether a text that is no sequence looks like the name of a file."""
+    """Does a text that is no sequence look like the name of a file?"""
     kinds = r"\.(fa|fasta|fna|faa|ffn|fq|fastq|txt|seq)(\.(gz|bz2|xz|zst))?$"
     return bool(re.search(rf"[/\\]|{kinds}", text, re.IGNORECASE))

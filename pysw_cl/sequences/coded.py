@@ -50,9 +50,9 @@ class Alphabet:
                 raise InputError(f"a symbol of an Alphabet is a text, not {shown(symbol)}")
         if not 1 <= len(given) <= MAX_LETTERS:
             raise InputError(f"an Alphabet has 1 to {MAX_LETTERS} symbols, not {len(given)}")
-        if len(self._numbers) < len(given):
-            keys = list(map(self._key, given))
-            twice = next(one for one, key in zip(given, keys, strict=True) if keys.count(key) > 1)
+        keys = list(map(self._key, given))
+        twice = next((one for one, key in zip(given, keys, strict=True) if keys.count(key) > 1), "")
+        if twice:
             raise InputError(f"the symbol {twice!r} stands twice in an Alphabet")
 
     def __repr__(self) -> str:
@@ -89,10 +89,9 @@ class Alphabet:
             codes = x
         elif is_iterable(x) and not isinstance(x, bytes | bytearray | memoryview | np.ndarray):
             x = list(x)
-            given = [self._key(symbol) for symbol in x]
             try:
-                numbers = map(self._numbers.get, given, repeat(NO_CODE))
-                codes = np.fromiter(numbers, np.uint8, len(given))
+                numbers = map(self._numbers.get, map(self._key, x), repeat(NO_CODE))
+                codes = np.fromiter(numbers, np.uint8, len(x))
             except TypeError as error:  # such as a list, which is no key
                 raise SequenceError(f"the {what} is not made of symbols: {error}") from None
         else:
@@ -111,10 +110,11 @@ class Alphabet:
         """The symbols of letters, as results have them.  Raises InputError for other letters."""
         texts = letters if isinstance(letters, str) else letters.tobytes().decode("latin-1")
         by_letter = dict(zip(self.letters, self.symbols, strict=True))
-        if not set(texts) <= by_letter.keys():
-            wrong = next(k for k, letter in enumerate(texts) if letter not in by_letter)
-            raise InputError(f"{texts[wrong]!r} at position {wrong + 1} is no letter of {self}")
-        return [by_letter[letter] for letter in texts]
+        try:
+            return [by_letter[letter] for letter in texts]
+        except KeyError as error:
+            place = texts.index(error.args[0]) + 1
+            raise InputError(f"{error} at position {place} is no letter of {self}") from None
 
     def sequence(self, x: Any, name: str = "", description: str = "") -> Sequence:
         """A sequence of this alphabet, which is compared with others of the same alphabet only."""

@@ -21,8 +21,9 @@ from .view import Frame
 #: Words, in the narrowest unsigned numbers that hold them.
 Words = NDArray[Any]
 
-#: Letters of a word of nucleotides, two bits each, in 32 bits; and of others, five bits each.
-K, OTHERS = 16, 5
+#: Letters of a word of nucleotides, two bits each; of those that `related` looks up: few, so that
+#: many survive; and of a word of others, five bits each.
+K, FEW, OTHERS = 16, 12, 5
 #: Letters that are processed at once, so that temporary arrays stay in the caches.
 PIECE = 1 << 16
 #: Multiplication by this odd number (2^32 / golden ratio) mixes the high bits well.
@@ -32,27 +33,21 @@ MIX = np.uint32(0x9E3779B1)
 SAMPLES, MOST_SAMPLES, LEAST_BITS = 1 << 16, 1 << 22, 3
 #: For a glance (`related`): words of the target that are looked up.
 LOOKED_UP = 2048
-#: Letters of a window of the query at most (its words fit the cache, and memory that is used again)
-#: and at least.
+#: Letters of a window of the query at most (its words fit the cache) and at least.
 WINDOW, LEAST_WINDOW = 1 << 13, 1 << 10
 #: Pairs that all windows have on the diagonal of equal sequences: they are so long together.
 PAIRS = 256
-#: Windows at even distances: the fewest (of a long query), the most, and letters for each between.
-FEWEST, MOST, APART = 8, 32, 1 << 17
-#: Windows that are looked at together.
-AT_ONCE = 8
-#: Bins of neighbouring diagonals.
-BINS = 64
-#: Pairs of equal words that a bin of related sequences has, on top of those that chance gives.
-LEAST = 4
+#: Windows at even distances: the fewest (of a long query), the most, letters for each between, and
+#: those that are looked at together.
+FEWEST, MOST, APART, AT_ONCE = 8, 32, 1 << 17, 8
+#: Bins of neighbouring diagonals, and pairs of equal words that one of related sequences has, on
+#: top of those that chance gives.
+BINS, LEAST = 64, 4
 #: A word has a slot by the upper half of its hash.  Of several in one slot the last counts.
 SLOT_BITS = 16
 #: Of the words looked at: with more hits these sequences are full of repeats.
 MOST_HITS = 1 / 4
-#: Letters of a word of nucleotides here: few, so that many survive.
-FEW = 12
-#: Two bits of each letter, and of its complement the others.  Other letters count as A: if they are
-#: many, the sample says little.
+#: Two bits of each letter, and of its complement the others.  Other letters count as A.
 _CODES = bytes(max(0, "ACGT".find(chr(c).upper().replace("U", "T"))) for c in range(256))
 
 
@@ -96,15 +91,14 @@ def samples_of(frame: Frame, four: bool = True) -> tuple[Sample, Sample]:
 
 
 def likely_minus(frame: Frame, least_cells: int) -> bool:
-    """Whether the reverse complement of the query shares more k-mers with the target than the query
-    does: then it probably has the better alignment, and its score prunes most of a search for the
+    """Does the reverse complement of the query share more k-mers with the target than the query
+    does?  Then it probably has the better alignment, and its score prunes most of a search for the
     other one.  False for pairs of fewer than ``least_cells`` cells, without a look at them."""
     m, n = frame.shape
     if m * n < least_cells:
         return False
     query, target = samples_of(frame)
-    sides = query.words, query.complements
-    plus, minus = (len(np.intersect1d(words, target.words)) for words in sides)
+    plus, minus = (len(np.intersect1d(words, target.words)) for words in query[:2])
     return minus > plus
 
 
@@ -140,7 +134,8 @@ def related(query: Letters, target: Letters) -> bool:
     m, n = len(query), len(target)
     if min(m, n) < FEW or query.dtype != target.dtype:  # positions are no letters
         return False
-    k, bits = (FEW, 2) if max(_most(query), _most(target)) < 4 else (OTHERS, 5)
+    highest = max(side[:: max(1, len(side) // LOOKED_UP)].max() for side in (query, target))
+    k, bits = (FEW, 2) if highest < 4 else (OTHERS, 5)
     mask = np.uint8((1 << bits) - 1)
     places = np.arange(LOOKED_UP) * (n - k + 1) // LOOKED_UP
     letters = sliding_window_view(target, k)[places] & mask
@@ -165,11 +160,6 @@ def related(query: Letters, target: Letters) -> bool:
     if hits > MOST_HITS * looked:
         return True
     return bool(counts.max() > LEAST + 4 * counts.sum() / BINS)
-
-
-def _most(codes: Letters) -> int:
-    """The highest code among some."""
-    return int(codes[:: max(1, len(codes) // LOOKED_UP)].max())
 
 
 def _slot(words: Words) -> NDArray[np.intp]:

@@ -13,7 +13,7 @@ from typing import BinaryIO
 import numpy as np
 
 from ..errors import FileError, FormatError, SequenceError, file_name, printable
-from .alphabet import PIECE, Letters, first_outside, show_byte
+from .alphabet import PIECE, Letters, show_byte
 from .lent import Own
 from .opening import opened
 from .sequence import GOOD, Sequence, check_letters
@@ -26,6 +26,8 @@ BLANKS = b" \t\r\n\v\f"
 OnBad = Callable[[SequenceError], object]
 #: The characters of qualities.
 _QUALITIES = bytes(range(33, 127))
+#: What is wrong with an empty record.
+NO_LETTERS = "has no sequence; it needs at least one letter"
 
 
 def read_sequences(path: str | os.PathLike[str], on_bad: OnBad | None = None) -> Iterator[Sequence]:
@@ -92,8 +94,8 @@ def _fasta_records(
     """The records of a FASTA file, of which ``header``, line ``number``, is read already;
     ``where`` names it.
 
-    Line ends are removed and case is folded for a whole piece at once, not line by line.  A record
-    takes the memory of its letters and of a few pieces."""
+    A whole piece at once is made upper case and loses its line ends.  A record takes the memory of
+    its letters and of a few pieces."""
     piece, at = b"", 0  # the bytes read last; those before ``at`` are parsed
     while header:
         name, description = split_header(header)
@@ -128,7 +130,7 @@ def _fasta_records(
                 header, piece, at = _header(file, piece, at)
                 break
         if not record.letters and not record.refused:
-            record.refuse(_no_letters(place))
+            record.refuse(SequenceError(f"{place} {NO_LETTERS}"))
         if not record.refused:  # no variable has the letters, so that they may be let go
             yield Sequence(name, description, record.done())
 
@@ -163,10 +165,6 @@ def what(name: str, number: int, where: str) -> str:
     return f"record {name!r} of {where} (line {number:,})"
 
 
-def _no_letters(place: str) -> SequenceError:
-    return SequenceError(f"{place} has no sequence; it needs at least one letter")
-
-
 def _header(file: BinaryIO, piece: bytes, at: int) -> tuple[bytes, bytes, int]:
     """The header line at ``at``, the piece in which it ends, and where it ends there."""
     start = b""
@@ -178,11 +176,8 @@ def _header(file: BinaryIO, piece: bytes, at: int) -> tuple[bytes, bytes, int]:
 
 
 class _Letters:
-    """Collects the letters of one record, checked and in upper case.
-
-    They are in one array that grows in place: the system moves large blocks of memory by remapping
-    their pages, and memory that is only reserved is not touched.
-    """
+    """Collects the letters of one record, checked and in upper case, in one array that grows in
+    place: the system moves large blocks of memory by remapping their pages."""
 
     def __init__(self, place: str, on_bad: OnBad | None) -> None:
         self._place, self._on_bad, self.letters = place, on_bad, Own()
@@ -213,16 +208,12 @@ class _Letters:
         self.refused, self.letters = True, Own()
 
 
-# FASTQ.  The format, and Phred scores as characters from '!' on: Cock et al. 2010, Nucleic Acids
-# Res 38, 1767-1771.  Letters or qualities on several lines, which that paper allows and advises
-# against, are refused.
-
-
 def _fastq_records(
     file: BinaryIO, header: bytes, number: int, where: str, on_bad: OnBad | None
 ) -> Iterator[Sequence]:
-    """The records of a FASTQ file, of which ``header``, line ``number``, is read already;
-    ``where`` names it.
+    """The records of a FASTQ file (Cock et al. 2010, Nucleic Acids Res 38, 1767-1771), as
+    `_fasta_records` takes it.  Letters or qualities on several lines, which that paper allows and
+    advises against, are refused.
 
     After a bad record reading goes on with the next line that begins with @ and is followed by
     letters and a line that begins with +."""
@@ -251,10 +242,11 @@ def _fastq_records(
     while lines and not lines[0].strip(BLANKS):
         lines, number = lines[1:], number + 1
     if lines and not damaged:
-        place = what(split_header(lines[0])[0], number, where)
-        cut_off = f"{place} is cut off: the file ends after {len(lines)} of its 4 lines"
-        begins = lines[0].startswith(b"@")
-        wrong = SequenceError(cut_off) if begins else _no_record(lines[0], number, where)
+        wrong = _no_record(lines[0], number, where)
+        if lines[0].startswith(b"@"):
+            place = what(split_header(lines[0])[0], number, where)
+            ends = f"the file ends after {len(lines)} of its 4 lines"
+            wrong = SequenceError(f"{place} is cut off: {ends}")
         refuse(wrong, on_bad)
 
 
@@ -275,48 +267,36 @@ def _record(four: list[bytes], number: int, where: str) -> Sequence:
     """The record of four lines, the first of which has this number.  Raises SequenceError."""
     header, letters, plus, quality = four
     letters, quality = letters.translate(UPPER, BLANKS), quality.strip(BLANKS)
-    if not (
-        header.startswith(b"@")
-        and plus.rstrip(BLANKS) == b"+"
-        and 0 < len(letters) == len(quality)
-        and not letters.translate(None, GOOD)
-        and not quality.translate(None, _QUALITIES)
-    ):
-        _check(header, letters, plus, quality, number, where)
-    name, description = split_header(header)
-    arrays = np.frombuffer(letters, np.uint8), np.frombuffer(quality, np.uint8)
-    return Sequence(name, description, *arrays)
-
-
-def _check(
-    header: bytes, letters: bytes, plus: bytes, quality: bytes, number: int, where: str
-) -> None:
-    """Raise SequenceError for what is wrong with a record."""
     if not header.startswith(b"@"):
         raise _no_record(header, number, where)
-    name, again = split_header(header)[0], split_header(plus)[0]
-    place = what(name, number, where)
+    name, description = split_header(header)
+
+    def wrong(said: str) -> SequenceError:
+        return SequenceError(f"{what(name, number, where)} {said}")
+
     if not plus.startswith(b"+"):
-        raise SequenceError(
-            f"{place} has {shown(plus)} in place of '+' in line {number + 2:,}; a record of FASTQ "
-            "has four lines, and its letters are in one of them"
+        raise wrong(
+            f"has {shown(plus)} in place of '+' in line {number + 2:,}; a record of FASTQ has four "
+            "lines, and its letters are in one of them"
         )
-    if again not in ("", name):
-        raise SequenceError(f"{place} is called {again!r} in line {number + 2:,}")
+    if plus.rstrip(BLANKS) != b"+" and (again := split_header(plus)[0]) not in ("", name):
+        raise wrong(f"is called {again!r} in line {number + 2:,}")
     if not letters:
-        raise _no_letters(place)
+        raise wrong(NO_LETTERS)
     if len(letters) != len(quality):
-        raise SequenceError(
-            f"{place} has {len(letters):,} letters and {len(quality):,} qualities (line "
-            f"{number + 3:,}); it needs one quality a letter, in one line"
+        raise wrong(
+            f"has {len(letters):,} letters and {len(quality):,} qualities (line {number + 3:,}); "
+            "it needs one quality a letter, in one line"
         )
-    check_letters(np.frombuffer(letters, np.uint8), place, from_file=True)
-    k = first_outside(_QUALITIES, np.frombuffer(quality, np.uint8))
-    if k is not None:
-        raise SequenceError(
-            f"{place} has {show_byte(quality[k])} at position {k + 1} of its qualities, which are "
-            "characters from '!' to '~'"
+    arrays = np.frombuffer(letters, np.uint8), np.frombuffer(quality, np.uint8)
+    if letters.translate(None, GOOD):
+        check_letters(arrays[0], what(name, number, where), from_file=True)
+    if bad := quality.translate(None, _QUALITIES):
+        raise wrong(
+            f"has {show_byte(bad[0])} at position {quality.index(bad[:1]) + 1} of its qualities, "
+            "which are characters from '!' to '~'"
         )
+    return Sequence(name, description, *arrays)
 
 
 def _no_record(line: bytes, number: int, where: str) -> SequenceError:

@@ -62,8 +62,7 @@ class Sequence:
     _lent: Lent | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if not _is_line(self.letters, "letters"):
-            raise SequenceError("the letters of a Sequence are a one-dimensional uint8 array")
+        _check_line(self.letters, "letters")
         owner: Any = self.letters.base
         if self._lent is None and type(owner) is not bytes:
             letters, lent = kept(self.letters)
@@ -71,8 +70,7 @@ class Sequence:
             object.__setattr__(self, "_lent", lent)
         if self.quality is None:
             return
-        if not _is_line(self.quality, "qualities"):
-            raise SequenceError("the qualities of a Sequence are a one-dimensional uint8 array")
+        _check_line(self.quality, "qualities")
         if self.quality.flags.writeable:
             object.__setattr__(self, "quality", np.frombuffer(self.quality.tobytes(), np.uint8))
         if len(self.quality) != len(self.letters):
@@ -120,8 +118,7 @@ class Sequence:
     def _with(self, letters: Letters, place: slice) -> Sequence:
         """It with other letters, and the qualities of a place."""
         quality = None if self.quality is None else np.ascontiguousarray(self.quality[place])
-        given = np.ascontiguousarray(letters), quality, self.alphabet
-        return Sequence(self.name, self.description, *given)
+        return replace(self, letters=np.ascontiguousarray(letters), quality=quality, _lent=None)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, str):
@@ -157,10 +154,12 @@ def check_alphabet(given: Any, wanted: Any, what: str) -> None:
     raise SequenceError(f"the {what} is a sequence of {given}, and sub_score is for {wanted}")
 
 
-def _is_line(letters: Any, what: str) -> bool:
+def _check_line(letters: Any, what: str) -> None:
+    """Raise SequenceError unless the letters or qualities of a sequence are in such an array."""
     if type(letters) is not np.ndarray:
         refuse_masked(letters, f"array of {what}")
-    return isinstance(letters, np.ndarray) and letters.dtype == _BYTE and letters.ndim == 1
+    if not isinstance(letters, np.ndarray) or letters.dtype != _BYTE or letters.ndim != 1:
+        raise SequenceError(f"the {what} of a Sequence are a one-dimensional uint8 array")
 
 
 def as_letters(x: Any, what: str = "sequence", alphabet: Any = ANY) -> Letters:
@@ -168,10 +167,9 @@ def as_letters(x: Any, what: str = "sequence", alphabet: Any = ANY) -> Letters:
 
     ``x`` is a str, bytes, bytearray, memoryview, one-dimensional uint8 array of ASCII letters (not
     codes), a `Sequence`, or a scikit-bio (or Biopython) sequence; ``what`` names it in messages.
-    With an ``alphabet`` it is what `Alphabet` says; None: it is none of an alphabet.
-    The array may share memory with ``x``.  Raises SequenceError for another type or shape, an
-    empty sequence, a character that is not printable ASCII, and gap characters; letters are
-    checked against an alphabet by `Scoring.encode_query` and `encode_target`.
+    With an ``alphabet`` it is what `Alphabet` says; None: it is none of an alphabet.  The array may
+    share memory with ``x``.  Raises SequenceError for another type or shape, an empty sequence, a
+    character that is not printable ASCII, and gap characters.  `Scoring` checks for its alphabet.
     """
     letters = _raw_letters(x, what, alphabet)
     check_letters(letters, what)
@@ -192,27 +190,29 @@ def as_sequence(
         if check:
             check_letters(given.read(), what)
         return given
-    letters = as_letters(x, what, alphabet) if check else _raw_letters(x, what, alphabet)
+    letters = _raw_letters(x, what, alphabet)
+    if check:
+        check_letters(letters, what)
     name = description = ""
     metadata = getattr(x, "metadata", None)
     if isinstance(metadata, dict):
         name, description = (str(metadata.get(key) or "") for key in ("id", "description"))
     elif hasattr(x, "letter_annotations"):  # Biopython's SeqRecord, which repeats the name
-        known = ("" if text.startswith("<unknown") else text for text in (x.id, x.description))
-        name, description = known
+        name, description = (
+            "" if text.startswith("<unknown") else text for text in (x.id, x.description)
+        )
         description = description.removeprefix(name).strip()
-    own = None if alphabet is ANY else alphabet
-    return Sequence(name, description, letters, alphabet=own)
+    return Sequence(name, description, letters, alphabet=None if alphabet is ANY else alphabet)
 
 
 def reverse_complement(x: Any) -> Any:
-    """The other strand of ``x``, with IUPAC's complements, in its case.
+    """The other strand of ``x``, with IUPAC's complements (Nomenclature Committee of the IUB 1985,
+    Nucleic Acids Res 13, 3021-3030), in its case.
 
     ``x`` is what `as_letters` takes; the result is of the same kind for str, bytes, bytearray and
     arrays, bytes for a memoryview, and a `Sequence` with the name of ``x`` otherwise.  U becomes A,
     and A becomes T, so that the other strand of RNA is DNA: ``align(reverse_complement(a), b)`` is
-    ``align(a, b, strand="minus")``.  (Nomenclature Committee of the IUB 1985, Nucleic Acids Res 13,
-    3021-3030.)  Raises SequenceError for a letter that is no nucleotide.
+    ``align(a, b, strand="minus")``.  Raises SequenceError for a letter that is no nucleotide.
     """
     if not isinstance(x, str | bytes | bytearray | memoryview | np.ndarray):
         return as_sequence(x, check=False).reverse_complement()

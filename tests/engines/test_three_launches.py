@@ -16,7 +16,7 @@ import pysw_cl
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.registry import engine_for
 from pysw_cl.engines.rowscan.plan import RowscanPlan
-from pysw_cl.engines.rowscan.three_launches import KERNELS, traffic_bytes
+from pysw_cl.engines.rowscan.three_launches import KERNELS
 from pysw_cl.errors import PlanError
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.facts import DeviceFacts
@@ -182,16 +182,6 @@ def test_plans_that_do_not_exist(wishes: dict[str, Any], words: str) -> None:
     needs_lanes("vector32")
     with pytest.raises(PlanError, match=words):
         engine_for("auto", wishes)
-
-
-def test_traffic() -> None:
-    """Bytes by hand: two groups of four items of two columns, the last one not full."""
-    plan = RowscanPlan(form="three-launch", lanes="scalar32", T=4, alpha=2)
-    cells = 15 * (1 + 4 + 4) + 15 * (4 + 4) + 8 * 4 + 2 * 4
-    correction = 15 * 4 + 8 * 4 + 2 * 4 + 15 * 4
-    row = cells + 2 * (4 + 4) + correction
-    assert traffic_bytes(3, 15, plan, best=False) == 3 * row
-    assert traffic_bytes(3, 15, plan) == 3 * (row + 8 * 4)
 
 
 # --- what users call -----------------------------------------------------------------------------

@@ -20,20 +20,15 @@ from ...opencl.kernel_times import Stopwatch
 from ...opencl.program import BoundKernel
 from ...planning.execution import ByRows
 from ...tiles.contract import Engine
-from ...tiles.edges import Ints
 from ...tiles.tile import NO_HITS, TileJob, TileResult
 from ...tiles.tile_split import by_parts, collected
-from ..common import collected_cells, edge_of, hits_of, least_of, scored_spec, scores_of
+from ..common import bind, collected_cells, edge_of, hits_of, least_of, scored_spec, scores_of
 from ..wavefront.engine import WavefrontEngine
-from .plan import MOST_GROUPS, RECORD_WORDS, THREE_LAUNCH, RowscanPlan
-from .three_launches import ThreeLaunches
+from .plan import RECORD_WORDS, THREE_LAUNCH, RowscanPlan
+from .three_launches import KERNELS, Swept, Values, sweep
 
 #: Bits of H - E^ in a word of a column.
 DIFFERENCE_BITS = 20
-_ARGUMENTS = (
-    "query target m:int n:int gap_open:int gap_extend:int top_h top_x level:int columns "
-    "corner:int bottom_h bottom_x bottom:int ticket segments:int record least:int hits capacity:int"
-)
 
 
 class RowscanEngine(Engine):
@@ -76,94 +71,110 @@ class RowscanEngine(Engine):
             return by_parts(self.tile, job, job.rows, job.columns)
         if job.best and job.count > 1 and not capacity:
             return collected(self.tile, job, self.plan.tuning.engine.least_hits)
-        form = ThreeLaunches if self.plan.form == THREE_LAUNCH else _Run
         with Buffers(self.runtime, small=True) as buffers:
-            found = form(self.runtime, self.plan, job, buffers, capacity).result()
+            found = self._computed(job, buffers, capacity)
             self.peak_bytes = max(self.peak_bytes, buffers.bytes)
         return replace(found, execution=ByRows(self.plan))
 
-
-class _Run:
-    """One launch: a tile."""
-
-    def __init__(
-        self, runtime: Runtime, plan: RowscanPlan, job: TileJob, buffers: Buffers, capacity: int
-    ) -> None:
+    def _computed(self, job: TileJob, buffers: Buffers, capacity: int) -> TileResult:
+        """The tile's result, by the form of the plan.  ``capacity``: 0: only the best cell."""
         (m, n), scoring = job.size, job.scoring
-        self.job, self.buffers, self.capacity = job, buffers, capacity
-        self.plan = plan = plan.for_tile(scoring, m, n)
-        segments = -(-n // plan.segment)
-        # where groups may not wait for each other, one sweeps all segments
-        self.groups = min(plan.B, segments, MOST_GROUPS) if plan.form == "ticketed" else 1
-        self.least = least_of(job)
-        level = job.above.h.strides == job.above.x.strides == (0,)
-        top = job.above.read(0, 1) if level else job.above
         score, scores = scores_of(scoring, buffers)
-        words = np.zeros((2, m), np.uint64)
-        words[0] = job.left.h.view(np.uint32)
-        words[0] |= (job.left.h - job.left.x).astype(np.uint64) << np.uint64(32)
-        self._columns, self._line = buffers.of(words), segments & 1
-        self._bottom = [buffers.empty(4 * n if job.bottom else 4) for _ in range(2)]
-        self._record = buffers.empty(4 * RECORD_WORDS * self.groups)
-        self._hits = buffers.of(np.zeros(1 + 3 * capacity, np.int32))
+        hits_at = buffers.of(np.zeros(1 + 3 * capacity, np.int32))
+        values = {
+            "query": buffers.of(job.query),
+            "m": m,
+            "n": n,
+            "gap_open": scoring.gap_open,
+            "gap_extend": scoring.gap_extend,
+            "corner": job.corner,
+            "least": least_of(job),
+            "hits": hits_at,
+            "capacity": capacity,
+            **scores,
+        }
+        plan = self.plan.for_tile(scoring, m, n)
+        file, arguments, sweep = THREE if plan.form == THREE_LAUNCH else ONE
         defines = {
             "T": plan.T,
             "R": plan.alpha,
             "LOCAL": int(job.floor is not None),
             "BEST": 2 if capacity else int(job.best),
-            **job.scoring.source.defines,
+            **scoring.source.defines,
         }
-        lanes = plan.lane_set
-        spec = scored_spec("rowscan", "rowscan/rowscan.cl", _ARGUMENTS, lanes.wide, score)
-        kernel = BoundKernel(runtime, spec, defines)
-        kernel.bind(
-            query=buffers.of(job.query),
-            target=buffers.of(job.target),
-            m=m,
-            n=n,
-            gap_open=scoring.gap_open,
-            gap_extend=scoring.gap_extend,
-            top_h=buffers.of(top.h),
-            top_x=buffers.of(top.x),
-            level=int(level),
-            columns=self._columns,
-            corner=job.corner,
-            bottom_h=self._bottom[0],
-            bottom_x=self._bottom[1],
-            bottom=int(job.bottom),
-            ticket=buffers.of(np.zeros(1, np.int32)),
-            segments=segments,
-            record=self._record,
-            least=self.least,
-            hits=self._hits,
-            capacity=capacity,
-            **scores,
-        )
-        buffers.send()
-        kernel.launch(self.groups, lanes.group(plan.T))
-
-    def result(self) -> TileResult:
-        """The tile's result."""
-        job, read, (m, n) = self.job, self.buffers.read, self.job.size
-        right = edge_of(job, *self._last_column())
-        bottom = edge_of(job, *(read(part, n) for part in self._bottom)) if job.bottom else None
-        hits = NO_HITS
-        top, found = None, 0
-        if job.best:
-            records = read(self._record, RECORD_WORDS * self.groups).reshape(-1, RECORD_WORDS)
-            top = int(records[:, 3].max())
-            hits = hits_of(records[records[:, 1] < m], 1)
-        if self.capacity:
-            found, cells = collected_cells(self.buffers, self._hits, self.capacity)
+        kernels = []
+        for k, (name, own) in enumerate(arguments.items()):
+            spec = scored_spec(name, file, own, plan.lane_set.wide, score, scored=k == 0)
+            kernels.append(BoundKernel(self.runtime, spec, defines))
+        swept = sweep(self.runtime, plan, job, buffers, values, kernels)
+        hits, reached = hits_of(swept.best, 1) if job.best else NO_HITS, 0
+        if capacity:
+            reached, cells = collected_cells(buffers, hits_at, capacity)
             hits = hits_of(cells, job.count)
-        kind = f"rowscan/{self.plan.lane_set.family}/32"
-        return TileResult(bottom, right, hits, top, {kind: m * n}, 1, reached=found)
+        return TileResult(
+            None if swept.bottom is None else edge_of(job, *swept.bottom),
+            edge_of(job, *swept.right),
+            hits,
+            swept.top if job.best else None,
+            {f"rowscan/{plan.lane_set.family}/32": m * n},
+            swept.launches,
+            reached=reached,
+        )
 
-    def _last_column(self) -> tuple[Ints, Ints]:
-        """H and E^ of the last column.  A segment that is not cut short has H - E^ and a tag."""
-        m, n = self.job.size
-        words = self.buffers.read(self._columns, 2 * m, 2 * m * self._line).reshape(m, 2)
-        h, upper = words[:, 0], words[:, 1]
-        if n % self.plan.segment:
-            return h, upper
-        return h, h - (upper & np.int32((1 << DIFFERENCE_BITS) - 1))
+
+def _sweep(
+    runtime: Runtime,
+    plan: RowscanPlan,
+    job: TileJob,
+    buffers: Buffers,
+    values: Values,
+    kernels: list[BoundKernel],
+) -> Swept:
+    """Compute a tile in one launch; as :func:`pysw_cl.engines.rowscan.three_launches.sweep`."""
+    (m, n), read = job.size, buffers.read
+    segments, groups = -(-n // plan.segment), plan.groups_of(n)
+    level = job.above.h.strides == job.above.x.strides == (0,)
+    top = job.above.read(0, 1) if level else job.above
+    words = np.zeros((2, m), np.uint64)
+    words[0] = job.left.h.view(np.uint32)
+    words[0] |= (job.left.h - job.left.x).astype(np.uint64) << np.uint64(32)
+    columns, record = buffers.of(words), buffers.empty(4 * RECORD_WORDS * groups)
+    bottom = [buffers.empty(4 * n if job.bottom else 4) for _ in range(2)]
+    values |= {
+        "target": buffers.of(job.target),
+        "top_h": buffers.of(top.h),
+        "top_x": buffers.of(top.x),
+        "level": int(level),
+        "columns": columns,
+        "bottom_h": bottom[0],
+        "bottom_x": bottom[1],
+        "bottom": int(job.bottom),
+        "ticket": buffers.of(np.zeros(1, np.int32)),
+        "segments": segments,
+        "record": record,
+    }
+    bind(kernels[0], buffers, values)
+    buffers.send()
+    kernels[0].launch(groups, plan.lane_set.group(plan.T))
+    h, x = read(columns, 2 * m, 2 * m * (segments & 1)).reshape(m, 2).T
+    if n % plan.segment == 0:  # a segment that is not cut short has H - E^ and a tag
+        x = h - (x & np.int32((1 << DIFFERENCE_BITS) - 1))
+    best = read(record, RECORD_WORDS * groups).reshape(-1, RECORD_WORDS)
+    below = [read(part, n) for part in bottom] if job.bottom else None
+    return Swept((h, x), below, int(best[:, 3].max()), best[best[:, 1] < m], 1)
+
+
+#: Each form: the file of its kernels, their names and arguments, of which the first also has those
+#: of the scores, and what runs them.
+ONE = (
+    "rowscan/rowscan.cl",
+    {
+        "rowscan": (
+            "query target m:int n:int gap_open:int gap_extend:int top_h top_x level:int columns "
+            "corner:int bottom_h bottom_x bottom:int ticket segments:int record least:int hits "
+            "capacity:int"
+        )
+    },
+    _sweep,
+)
+THREE = "rowscan/three_launches.cl", KERNELS, sweep

@@ -75,20 +75,14 @@ class RowscanPlan(StriplessPlan):
     def check_on(self, device: DeviceFacts | None) -> None:
         """See `Plan`."""
         super().check_on(device)
-        if self.form != THREE_LAUNCH:
-            if device is not None and self.lanes == ITEMS:
-                self._check_items(device)
-            return
-        if self.lanes != ITEMS:
+        items, three = self.lanes == ITEMS, self.form == THREE_LAUNCH
+        if three and not items:
             raise PlanError(f"plan: the form {THREE_LAUNCH} has {ITEMS} lanes, not {self.lanes}")
-        if self.alpha not in ITEM_COLUMNS:
+        if three and self.alpha not in ITEM_COLUMNS:
             raise PlanError(
                 f"plan: the form {THREE_LAUNCH} has alpha in {ITEM_COLUMNS}, not {self.alpha}"
             )
-
-    def _check_items(self, device: DeviceFacts) -> None:
-        """Raise PlanError unless the device's compiler takes groups of T work-items."""
-        if self.T in device.refused_row_items:
+        if device is not None and items and not three and self.T in device.refused_row_items:
             raise PlanError(
                 f"plan: the row scan with {ITEMS} lanes does not run T={self.T} on "
                 f"{device.name}: {device.why['refused_row_items']}"
@@ -103,6 +97,11 @@ class RowscanPlan(StriplessPlan):
     def segment(self) -> int:
         """Columns of a segment."""
         return self.T * self.alpha
+
+    def groups_of(self, columns: int) -> int:
+        """Groups that sweep so many columns: one where groups may not wait for each other."""
+        most = min(self.B, -(-columns // self.segment), MOST_GROUPS)
+        return most if self.form == "ticketed" else 1
 
     def tile_shape(self, m: int, n: int) -> tuple[int, int]:
         """As wide as possible, since what follows a tile to the right waits for all of it."""
@@ -124,7 +123,9 @@ class RowscanPlan(StriplessPlan):
     def for_tile(self, scoring: Scoring, rows: int, columns: int) -> RowscanPlan:
         """This plan with lanes so short that a gap through a segment stays in range, and, if the
         target is short, that every group has a segment (not where the time from segment to segment
-        counts); and with the groups that are soonest done."""
+        counts); and with the groups that are soonest done.  (With three launches as it is.)"""
+        if self.form == THREE_LAUNCH:
+            return self
         alpha, fills = self.alpha, not self.alpha_fixed and not self.lane_set.of_warps
         while alpha > 1 and (
             self.T * alpha * scoring.gap_extend > MOST_DECAY
@@ -165,23 +166,20 @@ def _(plan: RowscanPlan, tile: TileShape, scoring: Scoring) -> list[Buffer]:
         Buffer("hits", "scratch", 4),
     ]
     buffers += [Buffer("table", "scratch", table)] if table else []
-    if plan.form == THREE_LAUNCH:
-        return buffers + _lines(plan, tile)
-    return buffers + _segments(plan.for_tile(scoring, m, n), tile)
+    own = _lines if plan.form == THREE_LAUNCH else _segments
+    return buffers + own(plan.for_tile(scoring, m, n), tile)
 
 
 def _segments(plan: RowscanPlan, tile: TileShape) -> list[Buffer]:
     """The buffers of one launch that computes a tile."""
     m, n = tile.size
-    segments = -(-n // plan.segment)
-    groups = min(plan.B, segments, MOST_GROUPS) if plan.form == "ticketed" else 1
     top, bottom = 4 if tile.level else 4 * n, 4 * n if tile.bottom else 4
     return [
         Buffer("target", "letters", n),
         Buffer("columns", "vertical_bus", 16 * m),
         *(Buffer(name, "horizontal_bus", bottom) for name in ("bottom_h", "bottom_x")),
         *(Buffer(name, "horizontal_bus", top) for name in ("top_h", "top_x")),
-        Buffer("record", "scratch", 4 * RECORD_WORDS * groups),
+        Buffer("record", "scratch", 4 * RECORD_WORDS * plan.groups_of(n)),
         Buffer("ticket", "scratch", 4),
     ]
 
