@@ -39,6 +39,8 @@ SWEEPS, PATHS = 0.7, 0.2
 PATH_SECONDS, LONGEST_PATH = 0.15, 600_000
 #: Letters of the sequences of a first use.
 FIRST_SIDE = 2000
+#: How often each size is run, where the seconds last.
+REPEATS = 3
 #: Runs of some strips from which on they tell how fast the device is.
 SOME_RUNS = 3
 #: Nine of ten predictions are off by so much at least, whatever few runs say.
@@ -49,7 +51,6 @@ def calibrated(
     runtime: Runtime,
     profile: Profile,
     budget: float = 10.0,
-    repeats: int = 3,
     told: Callable[[float], None] = lambda seconds: None,
     most_builds: float = inf,
     builds: bool = False,
@@ -62,7 +63,7 @@ def calibrated(
     uses take.  ``told`` is called between runs, with the seconds of the budget that are over.
     """
     beside, cases = others(), [*designed(runtime), *checks(runtime)]
-    measure(cases, SWEEPS * budget, repeats, lambda share: told(share * budget), most_builds)
+    measure(cases, SWEEPS * budget, lambda share: told(share * budget), most_builds)
     done, plan = [case for case in cases if case.seconds], default_plan(runtime)
     fit = [case for case in done if case.use == "calibration"]
     missing = {one.subject for case in cases if not case.seconds for one in case.work.strips}
@@ -74,10 +75,9 @@ def calibrated(
     times = _with_lanes(times | _scaled(fit, partly, profile.times, alone))
     times |= _of_mixed_lanes(plan, times, profile.times)
     if not missing:  # builds left time for those of paths
-        times |= path_times(runtime, {**profile.times, **times}, repeats, PATHS * budget)
+        times |= path_times(runtime, {**profile.times, **times}, PATHS * budget)
     known = Times({**GENERIC.by_subject, **profile.times, **times})
-    works = [case.work for case in done]
-    off = np.abs(errors(works, [median(case.seconds) for case in done], known))
+    off = np.abs(errors([(case.work, median(case.seconds)) for case in done], known))
     spread = max(LEAST_SPREAD, float(np.quantile(off, 0.9))) if len(off) else profile.spread
     busy = beside() if runtime.info.kind == "cpu" else 0.0
     if builds:
@@ -97,16 +97,15 @@ def calibrated(
 def measure(
     cases: list[Case],
     budget: float,
-    repeats: int,
     told: Callable[[float], None],
     most_builds: float = inf,
 ) -> None:
-    """Run each case once, then, as long as the ``budget`` lasts, up to ``repeats`` times: the
+    """Run each case once, then, as long as the ``budget`` lasts, up to `REPEATS` times: the
     shortest first, of which most is the host's, and whose first calls take longest.  First uses of
     kernels do not count; they may take ``most_builds`` seconds.  ``told``: with the share that is
     done."""
     letters = {kind: letters_of(cases, kind) for kind in KINDS}
-    total, spent, done = len(cases) * (1 + repeats), 0.0, 0
+    total, spent, done = len(cases) * (1 + REPEATS), 0.0, 0
     ends = time.monotonic() + most_builds
 
     def run(case: Case) -> None:
@@ -128,7 +127,7 @@ def measure(
         if not case.seconds:
             run(case)
     for case in sorted(cases, key=lambda case: case.seconds[0]):
-        while len(case.seconds) < repeats:
+        while len(case.seconds) < REPEATS:
             if spent > budget:
                 return
             run(case)
@@ -141,14 +140,17 @@ def _fitted(cases: list[Case]) -> dict[str, dict[str, float]]:
     times = dict[str, dict[str, float]]()
     if swept and default_plan(swept[0].runtime).machine.schedulers:
         times = _of_kernels(swept)
-    beside = [case for case in swept if median(case.seconds) > median(case.device)]
-    rest = [median(case.seconds) - median(case.device) for case in beside]
-    works = [Work([], case.work.counts - case.work.on_device.counts) for case in beside]
-    for name, own in fitted(works, rest, Times(times)).items():
+    beside = [
+        (
+            Work([], case.work.counts - case.work.on_device.counts),
+            median(case.seconds) - median(case.device),
+        )
+        for case in swept
+    ]
+    for name, own in fitted(beside, Times(times)).items():
         times[name] = {**times.get(name, {}), **own}
-    if held := [case for case in cases if not case.work.strips]:
-        times |= fitted([case.work for case in held], [median(case.seconds) for case in held])
-    return times
+    held = [(case.work, median(case.seconds)) for case in cases if not case.work.strips]
+    return times | fitted(held)
 
 
 def _of_kernels(cases: list[Case]) -> dict[str, dict[str, float]]:
@@ -168,12 +170,12 @@ def _of_kernels(cases: list[Case]) -> dict[str, dict[str, float]]:
             if kind == GLOBAL and _kind_of([one]) == GLOBAL
             if (own := times.get(one.subject.replace(f"/{GLOBAL}", "/local"))) is not None
         }
-        these = [case for case in cases if _kind_of(case.work.strips) == kind]
-        works, seconds = (
-            [case.work.on_device for case in these],
-            [median(case.device) for case in these],
-        )
-        found = fitted(works, seconds, Times({**times, **shared}), columns)
+        runs = [
+            (case.work.on_device, median(case.device))
+            for case in cases
+            if _kind_of(case.work.strips) == kind
+        ]
+        found = fitted(runs, Times({**times, **shared}), columns)
         times |= shared
         times |= {name: {**shared.get(name, {}), **more} for name, more in found.items()}
     return times
@@ -219,10 +221,8 @@ def _scaled(
     known = Times({**GENERIC.by_subject, **(before if alone else {})})
     ratios = dict[str, list[tuple[float, float]]]()
     for case in cases:
-        subjects, expected = (
-            {one.subject for one in case.work.strips},
-            case.work.on_device.seconds(known),
-        )
+        subjects = {one.subject for one in case.work.strips}
+        expected = case.work.on_device.seconds(known)
         if len(subjects) == 1 and subjects <= partly and expected > 0:
             taken = median(case.device) if alone else min(case.device)
             ratios.setdefault(subjects.pop(), []).append((taken, taken / expected))
@@ -236,10 +236,10 @@ def _scaled(
 
 
 def path_times(
-    runtime: Runtime, times: Mapping[str, Numbers], repeats: int = 3, budget: float = inf
+    runtime: Runtime, times: Mapping[str, Numbers], budget: float
 ) -> dict[str, dict[str, float]]:
     """The times of "path", given those of sweeps: of two pairs the seconds of a path less those of
-    a score.  Each is run ``repeats`` times, or as long as the ``budget`` of seconds lasts."""
+    a score.  Each is run `REPEATS` times, or as long as the ``budget`` of seconds lasts."""
     known = Times({**GENERIC.by_subject, **times})
     setting = setting_of(runtime, None, cached_scoring((1, -3), None, None, "error"), "local")
     side, ends, rng = 20_000, time.monotonic() + budget, np.random.default_rng(5)
@@ -253,7 +253,7 @@ def path_times(
         query, other = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, (2, length))]
         target = np.where(rng.random(length) < 0.08, other, query)
         seconds: dict[Output, list[float]] = {"score": [], "path": []}
-        while len(seconds["path"]) <= repeats:  # the first ones build kernels
+        while len(seconds["path"]) <= REPEATS:  # the first ones build kernels
             for output, taken in seconds.items():
                 started = time.perf_counter()
                 align(query, target, output=output, device=runtime)

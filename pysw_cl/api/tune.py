@@ -147,7 +147,7 @@ def tuned(
         spent = partial(tell, Stage("calibration"), seconds - aside)
         if calibration >= LEAST_CALIBRATION:
             having = runtime.having(profile)
-            profile = calibrated(having, profile, calibration, 3, spent, seconds, builds)
+            profile = calibrated(having, profile, calibration, spent, seconds, builds)
         spent(aside)
     measured = calibration >= LEAST_CALIBRATION or any(outcome.runs for outcome in outcomes)
     saved = _saved(profile, path) if measured else None

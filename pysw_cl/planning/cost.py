@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .model.times import CUT, Count, Line, Wave, lag_of, side_by_side, wave
+from .model.times import CUT, Count, Line, Wave, lag_of
 from .plan_fields import PlanFields
 
 #: Seconds that are none.
@@ -68,7 +68,7 @@ class Cost:
 
     def sections(self, plan: PlanFields, cut: Cut, m: int, n: int) -> Count:
         """The cost of a tile of m x n cells in sections; in the unit of :meth:`tile`."""
-        return self.tile(plan, cut.alpha, m, n + cut.sections * cut.overlap)
+        raise NotImplementedError
 
     def matrix(self, plan: PlanFields, m: int, n: int, shape: tuple[int, int]) -> float:
         """The cost of m x n cells in even tiles of at most this shape, each with its best alpha; in
@@ -102,22 +102,15 @@ class StripCost(Cost):
             return kept
         if len(self._kept) >= self.MOST:
             self._kept.clear()
-        alpha, B, chunk = (
-            np.array(alphas)[:, None, None],
-            np.array(groups)[:, None],
-            np.array(chunks),
-        )
+        alpha, B = np.array(alphas)[:, None, None], np.array(groups)[:, None]
+        chunk = np.array(chunks)
         wave = self.wave(plan, alpha, m, n, B, chunk)
-        pace = machine.times.pace(f"{plan.engine}/{plan.lanes}")
-        line = pace.lines(alpha, machine.share(wave.groups))
-        seconds = line.seconds(wave, machine.busy(wave.running, plan.B), chunk)
-        costs = np.broadcast_to(seconds, (len(alphas), len(groups), len(chunks)))
+        line = machine.times.pace(f"{plan.engine}/{plan.lanes}").lines(alpha, wave.share)
+        costs = np.broadcast_to(line.seconds(wave, chunk), (len(alphas), len(groups), len(chunks)))
         costs = costs.reshape(len(alphas), -1)
+        found = zip(costs.min(axis=1).tolist(), costs.argmin(axis=1).tolist(), strict=True)
         self._kept[key] = [
-            (cost, groups[at // len(chunks)], chunks[at % len(chunks)])
-            for cost, at in zip(
-                costs.min(axis=1).tolist(), costs.argmin(axis=1).tolist(), strict=True
-            )
+            (cost, groups[at // len(chunks)], chunks[at % len(chunks)]) for cost, at in found
         ]
         return self._kept[key]
 
@@ -127,12 +120,9 @@ class StripCost(Cost):
 
     def sections(self, plan: PlanFields, cut: Cut, m: int, n: int) -> Count:
         """Strips of different sections run at once; those of one section follow each other."""
-        wave, times = section_wave(plan, cut, m, n), plan.machine.times
-        checks = (cut.sections - 1) * m * (1 - cut.proven)
-        checking = checks * times.of("call").get("check", 0.0)
-        line = _section_line(plan, cut, wave.groups)
-        busy = plan.machine.busy(wave.running, cut.B)
-        return line.seconds(wave, busy, cut.chunk) + checking
+        wave, checks = section_wave(plan, cut, m, n), (cut.sections - 1) * m * (1 - cut.proven)
+        checking = checks * plan.machine.times.of("call").get("check", 0.0)
+        return _section_line(plan, cut, wave.share).seconds(wave, cut.chunk) + checking
 
     def rounds(self, plan: PlanFields, cut: Cut, m: int, n: int) -> Rounds:
         """A bound of what sections cost, by the strips that each group takes, one and a part of
@@ -143,7 +133,10 @@ class StripCost(Cost):
         each other.  The strips of a section are a chain.  What strips that run beside take more is
         a matter of the columns of all, whenever these are swept."""
         strips, overlap = -(-m // (plan.T * cut.alpha)), cut.overlap + plan.T
-        line, lag = _section_line(plan, cut, cut.B), lag_of(plan.T, cut.chunk, overlap)
+        line, lag = (
+            _section_line(plan, cut, plan.machine.share(cut.B)),
+            lag_of(plan.T, cut.chunk, overlap),
+        )
         pace = line.pace(0, cut.chunk)
         filled = line.pace(plan.machine.busy(cut.B, cut.B), cut.chunk)
         follow, beside, each = lag * pace + line.hop, line.tile - line.turn, overlap * pace
@@ -208,25 +201,23 @@ class Rounds(NamedTuple):
         return low, np.where((half > 0) & (under >= 0) & (rest > 0), half + root, 0.0)
 
 
-def _section_line(plan: PlanFields, cut: Cut, groups: Count) -> Line:
-    """What strips of sections take, of which so many run at once."""
-    machine = plan.machine
-    pace = machine.times.pace(f"{plan.engine}/{plan.lanes}/{CUT}")
-    many = isinstance(cut.alpha, np.ndarray)
-    return (pace.lines if many else pace.line)(cut.alpha, machine.share(groups))
+def _section_line(plan: PlanFields, cut: Cut, share: Count) -> Line:
+    """What strips of sections take, of which so many share a scheduler."""
+    pace = plan.machine.times.pace(f"{plan.engine}/{plan.lanes}/{CUT}")
+    return (pace.lines if isinstance(cut.alpha, np.ndarray) else pace.line)(cut.alpha, share)
 
 
 def strip_wave(plan: PlanFields, alpha: Count, m: int, n: int, B: Count, chunk: Count) -> Wave:
     """The strips of a tile of m x n cells, which follow each other."""
-    shared = plan.lane_set.shares_strips(plan.form)
-    return wave(-(-m // (plan.T * alpha)), B, n + plan.T, lag_of(plan.T, chunk, n), shared)
+    strips, shared = -(-m // (plan.T * alpha)), plan.lane_set.shares_strips(plan.form)
+    return plan.machine.wave(strips, B, n + plan.T, lag_of(plan.T, chunk, n), shared)
 
 
 def section_wave(plan: PlanFields, cut: Cut, m: int, n: int) -> Wave:
     """The strips of a tile in sections."""
     strips, width = -(-m // (plan.T * cut.alpha)), -(-n // cut.sections) + cut.overlap + plan.T
-    sections = whole(plan, cut.sections, cut.B)
-    return side_by_side(strips, sections, cut.B, width, lag_of(plan.T, cut.chunk, width))
+    sections, lag = whole(plan, cut.sections, cut.B), lag_of(plan.T, cut.chunk, width)
+    return plan.machine.side_by_side(strips, sections, cut.B, width, lag)
 
 
 def shared_sections(plan: PlanFields, B: Count) -> Count:
@@ -243,7 +234,7 @@ def whole(plan: PlanFields, sections: Count, B: Count) -> Count:
 
 def row_wave(plan: PlanFields, alpha: Count, m: int, n: int, B: Count) -> Wave:
     """The segments of a tile that is computed row by row, B at once."""
-    return wave(-(-n // (plan.T * alpha)), B, m, 0)
+    return plan.machine.wave(-(-n // (plan.T * alpha)), B, m, 0)
 
 
 class CellCost(Cost):

@@ -18,11 +18,13 @@ from pysw_cl.planning.geometry import cuts, piece, tile_height, tile_rows
 from pysw_cl.planning.model.fit import errors, fitted, nonnegative
 from pysw_cl.planning.model.predict import Foreseen, in_words, predicted
 from pysw_cl.planning.model.runs import STRIP_ROW, Name, Setting, Strips, Work, _lengths, sweep_of
-from pysw_cl.planning.model.times import GENERIC, Machine, Pace, Times, Wave, side_by_side, wave
+from pysw_cl.planning.model.times import GENERIC, Machine, Pace, Times, Wave
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.profile import Profile
 from pysw_cl.scoring.scoring import cached_scoring
 
+#: Of one scheduler: all strips share it.
+ONE = Machine(GENERIC, 1)
 DNA = cached_scoring((1, -3), (3, 2), None, "error")
 SUBJECT = "wavefront/packed/match/local/16"
 
@@ -40,10 +42,10 @@ def simulated(strips: int, B: int, n: int, lag: int) -> int:
 @pytest.mark.parametrize("lag", [1, 40, 700])
 def test_strips_that_follow_each_other(lag: int) -> None:
     for strips, B, n in itertools.product((1, 2, 5, 8, 23, 64), (1, 2, 7, 16), (1, 90, 3000)):
-        found = wave(strips, B, n, lag)
+        found = ONE.wave(strips, B, n, lag)
         assert found.columns == simulated(strips, B, n, lag), (strips, B, n)
-        assert 0 < found.running <= min(strips, B) + 1e-9
-        assert found.groups == min(strips, B)
+        assert 0 < found.busy <= min(strips, B) + 1e-9
+        assert found.share == min(strips, B)
 
 
 def simulated_sections(strips: int, sections: int, B: int, n: int, lag: int) -> int:
@@ -59,19 +61,19 @@ def simulated_sections(strips: int, sections: int, B: int, n: int, lag: int) -> 
 
 
 def test_sections_fill_the_device() -> None:
-    one = side_by_side(1, 8, 8, 1000, 100)
-    assert (one.columns, one.running, one.hops) == (1000, 8, 0)
-    two = side_by_side(2, 8, 8, 1000, 100)  # two rounds: a strip waits for its group alone
-    assert (two.columns, two.groups) == (simulated_sections(2, 8, 8, 1000, 100), 8) == (2000, 8)
+    one = ONE.side_by_side(1, 8, 8, 1000, 100)
+    assert (one.columns, one.busy, one.hops) == (1000, 8, 0)
+    two = ONE.side_by_side(2, 8, 8, 1000, 100)  # two rounds: a strip waits for its group alone
+    assert (two.columns, two.share) == (simulated_sections(2, 8, 8, 1000, 100), 8) == (2000, 8)
     sizes = itertools.product(
         (1, 2, 10, 63), (2, 3, 16, 67), (4, 8, 100, 528), (400, 5000), (40, 192)
     )
     for strips, sections, B, n, lag in sizes:
-        found = side_by_side(strips, sections, B, n, lag)
+        found = ONE.side_by_side(strips, sections, B, n, lag)
         columns = max(found.columns, found.chain[0])
         wanted = simulated_sections(strips, sections, B, n, lag)
         assert 0.85 * wanted <= columns <= 1.3 * wanted, (strips, sections, B, n, lag)
-        assert found.groups == min(B, strips * sections)
+        assert found.share == min(B, strips * sections)
 
 
 def test_least_squares_without_negative_times() -> None:
@@ -107,7 +109,7 @@ def runs() -> list[Work]:
         for _ in range(12):
             columns, hops = rng.integers(2000, 10**6), int(rng.integers(0, 3000))
             chunk, busy = int(rng.choice([32, 64, 128, 256])), float(rng.uniform(0, share))
-            work = strips_of(Wave(float(columns), 4 * busy, hops, 4 * share), alpha, chunk)
+            work = strips_of(Wave(float(columns), hops, busy, share), alpha, chunk)
             for name, count in (("call", 1), ("launch", 2), ("letter", 10 ** rng.uniform(3, 7))):
                 work.counts["call", name] += count  # type: ignore[assignment]
             works.append(work)
@@ -116,9 +118,9 @@ def runs() -> list[Work]:
 
 def test_known_times_are_found_again() -> None:
     works, known = runs(), truth()
-    seconds = [work.seconds(known) for work in works]
-    found = Times(fitted(works, seconds))
-    assert np.abs(errors(works, seconds, found)).max() < 1e-6
+    ran = [(work, work.seconds(known)) for work in works]
+    found = Times(fitted(ran))
+    assert np.abs(errors(ran, found)).max() < 1e-6
     for name in ("8@1", "20@3", "block@1"):
         assert found.of(SUBJECT)[name] == pytest.approx(known.of(SUBJECT)[name], rel=1e-3)
 
@@ -126,9 +128,9 @@ def test_known_times_are_found_again() -> None:
 def test_noise_is_averaged() -> None:
     works, known = runs(), truth()
     rng = np.random.default_rng(3)
-    noisy = [work.seconds(known) * (1 + rng.normal(0, 0.03)) for work in works]
-    found = Times(fitted(works, noisy))
-    off = np.abs(errors(works, [work.seconds(known) for work in works], found))
+    noisy = [(work, work.seconds(known) * (1 + rng.normal(0, 0.03))) for work in works]
+    found = Times(fitted(noisy))
+    off = np.abs(errors([(work, work.seconds(known)) for work in works], found))
     assert np.median(off) < 0.02 and off.max() < 0.08
 
 
@@ -145,11 +147,11 @@ def test_what_strips_take_beside_their_columns_on_cores() -> None:
 
 def test_what_is_known_is_not_sought() -> None:
     works, known = runs(), truth()
-    seconds = [work.seconds(known) for work in works]
+    ran = [(work, work.seconds(known)) for work in works]
     host = Times({"call": known.of("call")})
-    found = fitted(works, seconds, host)
+    found = fitted(ran, host)
     assert "call" not in found and set(found) == {SUBJECT}
-    assert np.abs(errors(works, seconds, host.having(found))).max() < 1e-6
+    assert np.abs(errors(ran, host.having(found))).max() < 1e-6
 
 
 def test_rows_between_measured_ones_lie_on_a_line() -> None:
@@ -177,7 +179,7 @@ def test_rows_that_were_not_measured_again_are_as_lucky_as_before() -> None:
 def test_the_best_of_all_times_that_were_found_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the ways in which strips are late change in turns, as if by chance."""
     works, known = runs(), truth()
-    seconds = [work.seconds(known) for work in works]
+    ran = [(work, work.seconds(known)) for work in works]
     rng = np.random.default_rng(5)
 
     factors = chain([1.0] * len(works), iter(lambda: float(rng.uniform(0.5, 2)), None))
@@ -188,14 +190,14 @@ def test_the_best_of_all_times_that_were_found_is_taken(monkeypatch: pytest.Monk
         return {name: factor * weight for name, weight in usual(work, times).items()}
 
     monkeypatch.setattr(Work, "weights", another)
-    assert np.abs(errors(works, seconds, Times(fitted(works, seconds)))).max() < 1e-6
+    assert np.abs(errors(ran, Times(fitted(ran)))).max() < 1e-6
 
 
 def test_what_takes_longer_counts() -> None:
     """Strips wait for a group, or, if hops take long, for each other."""
-    columns = wave(30, 10, 1100, 100)  # a group is done 100 columns after it is waited for
+    columns = ONE.wave(30, 10, 1100, 100)  # a group is done 100 columns after it is waited for
     assert columns.hops == 9 and columns.chain == (29 * 100 + 1100, 29)
-    strips = strips_of(columns._replace(groups=4), 8, 64)
+    strips = strips_of(columns._replace(share=1), 8, 64)
     own = {"8@1": 1e-8}
     for hop, (count, hops) in ((1e-9, (columns.columns, 9)), (1e-4, columns.chain)):
         found = strips.seconds(Times({SUBJECT: {**own, "hop@1": hop}}))
@@ -204,13 +206,15 @@ def test_what_takes_longer_counts() -> None:
 
 def test_further_strips_of_sections_take_time() -> None:
     """For each row of a lane, and longer if more of them share a scheduler."""
-    few, many = side_by_side(2, 8, 8, 1000, 100), side_by_side(6, 8, 8, 1000, 100)
+    few, many = ONE.side_by_side(2, 8, 8, 1000, 100), ONE.side_by_side(6, 8, 8, 1000, 100)
     assert (few.turns, many.turns) == (1, 5)
     own = {"8@1": 1e-8, "8@2": 2e-8, "turn": 2e-6, "turn_row": 3e-6}
     for share in (1, 2):
-        strips = strips_of(many._replace(groups=4 * share, chain=(0, 0)), 8, 64)
+        strips = strips_of(many._replace(share=share, chain=(0, 0)), 8, 64)
         found = strips.seconds(Times({SUBJECT: own}))
-        weights = Times({SUBJECT: own}).pace(SUBJECT).weights(many, 0, 8, 64, share)
+        weights = (
+            Times({SUBJECT: own}).pace(SUBJECT).weights(many._replace(share=share, busy=0), 8, 64)
+        )
         assert found == pytest.approx(many.columns * share * 1e-8 + 5 * share * (2 + 8 * 3) * 1e-6)
         assert (weights["turn"], weights["turn_row"]) == (5 * share, 5 * share * 8)
 
@@ -293,16 +297,15 @@ def test_a_block_is_no_longer_than_its_strip() -> None:
 
 
 def test_runs_that_tell_nothing_are_left_out() -> None:
-    assert fitted([], []) == {}
-    works = runs()
-    assert fitted(works, [0.0] * len(works)) == {}
+    assert fitted([]) == {}
+    assert fitted([(work, 0.0) for work in runs()]) == {}
 
 
 def test_groups_share_the_last_strips() -> None:
-    assert wave(8, 2, 1000, 100, even=True) == wave(8, 2, 1000, 100)
-    assert wave(9, 2, 1000, 100, even=True).columns == 4600
-    assert wave(9, 2, 1000, 100).columns == 5000
-    assert wave(2, 4, 1000, 100, even=True) == wave(2, 4, 1000, 100)
+    assert ONE.wave(8, 2, 1000, 100, even=True) == ONE.wave(8, 2, 1000, 100)
+    assert ONE.wave(9, 2, 1000, 100, even=True).columns == 4600
+    assert ONE.wave(9, 2, 1000, 100).columns == 5000
+    assert ONE.wave(2, 4, 1000, 100, even=True) == ONE.wave(2, 4, 1000, 100)
 
 
 def test_a_matrix_far_too_wide_for_the_device() -> None:

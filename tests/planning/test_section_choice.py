@@ -14,7 +14,7 @@ from pysw_cl.planning.choose import Given, Seen, cut
 from pysw_cl.planning.cost import Cut, StripCost
 from pysw_cl.planning.execution import TileShape
 from pysw_cl.planning.facts import UNLIMITED
-from pysw_cl.planning.model.times import CUT, GENERIC, Machine, side_by_side, wave
+from pysw_cl.planning.model.times import CUT, GENERIC, Machine
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.store import profile_for
 from pysw_cl.planning.sections import _Ways, first_overlap, sections_of, span
@@ -148,13 +148,13 @@ def test_waves_of_many_cases_are_those_of_each() -> None:
     rng = np.random.default_rng(4)
     strips, B, lag = rng.integers(1, 90, (3, 200))
     for even in (False, True):
-        many = wave(strips, B, 3000, lag, even)
+        many = Machine(GENERIC, 1).wave(strips, B, 3000, lag, even)
         for k, case in enumerate(zip(strips.tolist(), B.tolist(), lag.tolist(), strict=True)):
-            one = wave(case[0], case[1], 3000, case[2], even)
+            one = Machine(GENERIC, 1).wave(case[0], case[1], 3000, case[2], even)
             assert [np.broadcast_to(part, 200)[k] for part in many[:4]] == [*one[:4]]
-    many = side_by_side(strips, lag, B, 3000, 192)
+    many = Machine(GENERIC, 1).side_by_side(strips, lag, B, 3000, 192)
     for k, case in enumerate(zip(strips.tolist(), lag.tolist(), B.tolist(), strict=True)):
-        one = side_by_side(*case, 3000, 192)
+        one = Machine(GENERIC, 1).side_by_side(*case, 3000, 192)
         assert [part[k] for part in many[:4]] == [*one[:4]] and many.turns[k] == one.turns
 
 

@@ -16,6 +16,8 @@ from .runs import Name, Strips, Work
 from .times import Pace, Times, cell
 
 Floats = NDArray[np.float64]
+#: What runs did, and the seconds that they took.
+Runs = Sequence[tuple[Work, float]]
 #: How often times are sought again at most.
 MOST_TURNS = 8
 #: A time that is not sought: by how much strips slow down the ones beside them is a matter of rows.
@@ -50,15 +52,12 @@ def nonnegative(a: Floats, b: Floats) -> Floats:
 
 
 def fitted(
-    works: Sequence[Work],
-    seconds: Sequence[float],
-    known: Times | None = None,
-    columns: Sequence[Strips] | None = None,
+    runs: Runs, known: Times | None = None, columns: Sequence[Strips] | None = None
 ) -> dict[str, dict[str, float]]:
-    """Times by subject that explain that each of the ``works`` took so many ``seconds``.
+    """Times by subject that explain what the runs took.
 
     What ``known`` has a time for is not sought.  The times of a column are sought of each alpha and
-    share that ``columns`` have (None: the works); others lie between them.
+    share that ``columns`` have (None: the runs); others lie between them.
 
     Strips are late in one of two ways (`pysw_cl.planning.model.times.Line.both`), and which of them
     takes longer is a matter of these times.  So they are sought again, until the ways that they say
@@ -66,30 +65,29 @@ def fitted(
     were found those are taken whose squared errors add up to the least.
     """
     known = known or Times({})
-    told = [k for k, taken in enumerate(seconds) if taken > 0]
-    works, target = [works[k] for k in told], np.array([seconds[k] for k in told], float)
+    runs = [(work, taken) for work, taken in runs if taken > 0]
     found: dict[str, dict[str, float]] = {}  # at first 0 for each column
-    for one in columns if columns is not None else [one for work in works for one in work.strips]:
+    for one in columns if columns is not None else [one for work, _ in runs for one in work.strips]:
         own = known.by_subject.get(one.subject, {})
         if not ({"column", "row"} & own.keys() or Pace(own).measured):
-            found.setdefault(one.subject, {})[cell(one.plan.alpha, one.share)] = 0.0
+            found.setdefault(one.subject, {})[cell(one.plan.alpha, one.wave.share)] = 0.0
     times, best = _under(known, found), (inf, dict[str, dict[str, float]]())
     before: list[dict[Name, float]] = []
     for _ in range(MOST_TURNS):
-        rows = [work.weights(times) for work in works]
+        rows = [work.weights(times) for work, _ in runs]
         if rows == before:
             break
-        found, before = _explaining(rows, target, known), rows
+        found, before = _explaining(rows, [taken for _, taken in runs], known), rows
         times = _under(known, found)
-        off = float(np.square(errors(works, target, times)).sum())
+        off = float(np.square(errors(runs, times)).sum())
         best = min(best, (off, found), key=lambda one: one[0])
     return best[1]
 
 
 def _explaining(
-    rows: Sequence[Mapping[Name, float]], target: Floats, known: Times
+    rows: Sequence[Mapping[Name, float]], seconds: Sequence[float], known: Times
 ) -> dict[str, dict[str, float]]:
-    """See :func:`fitted`: the times by which these counts, a mapping a run, take ``target``."""
+    """See :func:`fitted`: the times by which runs with these counts take so many seconds."""
     told = {
         (subject, name): t for subject, own in known.by_subject.items() for name, t in own.items()
     }
@@ -98,7 +96,10 @@ def _explaining(
     if not names:
         return {}
     fixed = [sum(weight * told.get(name, 0.0) for name, weight in row.items()) for row in rows]
-    a = np.array([[row.get(name, 0.0) for name in names] for row in rows])
+    a, target = (
+        np.array([[row.get(name, 0.0) for name in names] for row in rows]),
+        np.array(seconds),
+    )
     times: dict[str, dict[str, float]] = {}
     found = nonnegative(a / target[:, None], (target - np.array(fixed)) / target)
     for (subject, name), value in zip(names, found.tolist(), strict=True):
@@ -112,7 +113,6 @@ def _under(known: Times, more: Mapping[str, Mapping[str, float]]) -> Times:
     return known.having({name: {**new, **own.get(name, {})} for name, new in more.items()})
 
 
-def errors(works: Sequence[Work], seconds: Sequence[float] | Floats, times: Times) -> Floats:
+def errors(runs: Runs, times: Times) -> Floats:
     """(predicted - measured) / measured of each run."""
-    found = np.array([work.seconds(times) for work in works])
-    return np.asarray(found / np.asarray(seconds, float) - 1)
+    return np.array([work.seconds(times) / taken - 1 for work, taken in runs])

@@ -46,16 +46,6 @@ class Strips:
         """Are these sections side by side?  Their kernel is another one."""
         return self.subject.endswith(CUT)
 
-    @property
-    def share(self) -> int:
-        """Strips that share a scheduler of the device."""
-        return int(self.plan.machine.share(self.wave.groups))
-
-    @property
-    def busy(self) -> float:
-        """Strips that run at a time, as a share of those that have a scheduler to themselves."""
-        return float(self.plan.machine.busy(self.wave.running, self.plan.B))
-
 
 @dataclass
 class Work:
@@ -86,7 +76,7 @@ class Work:
         for one in self.strips:
             subject, plan = times.known(one.subject) or one.subject, one.plan
             pace = times.pace(one.subject)
-            weights = pace.weights(one.wave, one.busy, plan.alpha, plan.chunk, one.share)
+            weights = pace.weights(one.wave, plan.alpha, plan.chunk)
             for name, weight in weights.items():
                 key = subject, name
                 found[key] = found.get(key, 0.0) + one.tiles * weight
@@ -96,8 +86,8 @@ class Work:
         """What it takes."""
         taken = 0.0
         for one in self.strips:
-            line = times.pace(one.subject).line(one.plan.alpha, one.share)
-            taken += one.tiles * float(line.seconds(one.wave, one.busy, one.plan.chunk))
+            line = times.pace(one.subject).line(one.plan.alpha, one.wave.share)
+            taken += one.tiles * float(line.seconds(one.wave, one.plan.chunk))
         for (subject, name), count in self.counts.items():
             taken += count * times.of(subject).get(name, 0.0)
         return taken

@@ -34,12 +34,13 @@ class Wave(NamedTuple):
 
     #: Columns that pass until it is done.
     columns: Count
-    #: The mean number of strips that run meanwhile.
-    running: Count
     #: How often one waited for the one above it to begin.
     hops: Count
-    #: Groups that take strips.
-    groups: Count
+    #: The mean number of strips that run meanwhile, as a share of those that have a scheduler to
+    #: themselves.
+    busy: Count
+    #: Strips that share a scheduler of the device.
+    share: Count
     #: The same columns and hops if each strip waits for the one above it, not for a group: what
     #: takes longer counts.
     chain: tuple[Count, Count] = (0, 0)
@@ -51,34 +52,6 @@ def lag_of(T: int, chunk: Count, n: Count) -> Count:
     """Columns that a strip starts behind the one above it: its lanes, and a block, which is no
     longer than the strip."""
     return T + np.minimum(chunk, n + T)
-
-
-def wave(strips: Count, B: Count, n: int, lag: Count, even: bool = False) -> Wave:
-    """So many strips of n columns.  Each of B groups takes the next one when it has done one; a
-    strip starts ``lag`` columns behind the one above it.  ``even``: no group is idle in the end,
-    because groups share the last strips."""
-    rounds, rest = (strips - 1) // B, (strips - 1) % B
-    chain = (strips - 1) * lag + n, strips - 1
-    columns = rounds * n + rest * lag + n
-    if even:
-        columns = np.minimum(columns, strips * n // B + (B - 1) * lag)
-    # a group is done before the strip above its next one begins
-    one_by_one = (rounds == 0) | (n <= B * lag)
-    columns = np.where(one_by_one, chain[0], columns)[()]
-    hops = np.where(one_by_one, chain[1], rest)[()]
-    return Wave(columns, strips * n / columns, hops, np.minimum(B, strips), chain)
-
-
-def side_by_side(strips: Count, sections: Count, B: Count, n: Count, lag: Count) -> Wave:
-    """Sections of n columns each, all of which have so many strips.  Groups take the first strip
-    of each section, then the second ones, and so on: the more sections, the fewer strips of one are
-    in flight, and wait for each other."""
-    units = strips * sections
-    follow = np.minimum(strips, -(-B // sections)) - 1
-    rounds, chain = -(-units // B), ((strips - 1) * lag + n, strips - 1)
-    columns = rounds * n + follow * lag
-    longest = np.maximum(columns, chain[0])
-    return Wave(columns, units * n / longest, follow, np.minimum(B, units), chain, rounds - 1)
 
 
 def cell(alpha: int, share: int) -> str:
@@ -106,14 +79,14 @@ class Line(NamedTuple):
         """A column in a block of ``chunk`` columns."""
         return self.column + self.busy * busy + self.block / chunk
 
-    def both(self, wave: Wave, busy: Count, chunk: Count) -> tuple[Count, Count]:
+    def both(self, wave: Wave, chunk: Count) -> tuple[Count, Count]:
         """What the columns and hops of strips take, and what those of their chain do."""
-        pace, (chained, waits) = self.pace(busy, chunk), wave.chain
+        pace, (chained, waits) = self.pace(wave.busy, chunk), wave.chain
         return wave.columns * pace + wave.hops * self.hop, chained * pace + waits * self.hop
 
-    def seconds(self, wave: Wave, busy: Count, chunk: Count) -> Count:
+    def seconds(self, wave: Wave, chunk: Count) -> Count:
         """What a tile takes."""
-        return np.maximum(*self.both(wave, busy, chunk)) + wave.turns * self.turn + self.tile
+        return np.maximum(*self.both(wave, chunk)) + wave.turns * self.turn + self.tile
 
 
 class Pace:
@@ -174,14 +147,12 @@ class Pace:
         yield {"tile": 1, "tile_row": alpha}
         yield {"turn": share, "turn_row": share * alpha}
 
-    def weights(
-        self, wave: Wave, busy: float, alpha: int, chunk: int, share: int
-    ) -> dict[str, float]:
+    def weights(self, wave: Wave, alpha: int, chunk: int) -> dict[str, float]:
         """How much each of the times counts in a tile with this wave."""
-        own, chained = self.line(alpha, share).both(wave, busy, chunk)
+        own, chained = self.line(alpha, wave.share).both(wave, chunk)
         columns, hops = wave.chain if chained > own else (wave.columns, wave.hops)
-        counts = columns, columns * busy, columns / chunk, hops, 1, wave.turns
-        terms = zip(self.terms(alpha, share), counts, strict=True)
+        counts = columns, columns * wave.busy, columns / chunk, hops, 1, wave.turns
+        terms = zip(self.terms(alpha, wave.share), counts, strict=True)
         return {name: weight * count for term, count in terms for name, weight in term.items()}
 
     def line(self, alpha: int, share: int) -> Line:
@@ -258,6 +229,33 @@ class Machine:
         """So many strips that run at a time, of B at most, as a share of those that have a
         scheduler to themselves."""
         return running / (self.schedulers or B)
+
+    def wave(self, strips: Count, B: Count, n: int, lag: Count, even: bool = False) -> Wave:
+        """So many strips of n columns.  Each of B groups takes the next one when it has done one; a
+        strip starts ``lag`` columns behind the one above it.  ``even``: no group is idle in the
+        end, because groups share the last strips."""
+        rounds, rest = (strips - 1) // B, (strips - 1) % B
+        chain = (strips - 1) * lag + n, strips - 1
+        columns = rounds * n + rest * lag + n
+        if even:
+            columns = np.minimum(columns, strips * n // B + (B - 1) * lag)
+        # a group is done before the strip above its next one begins
+        one_by_one = (rounds == 0) | (n <= B * lag)
+        columns = np.where(one_by_one, chain[0], columns)[()]
+        hops = np.where(one_by_one, chain[1], rest)[()]
+        share, busy = self.share(np.minimum(B, strips)), self.busy(strips * n / columns, B)
+        return Wave(columns, hops, busy, share, chain)
+
+    def side_by_side(self, strips: Count, sections: Count, B: Count, n: Count, lag: Count) -> Wave:
+        """Sections of n columns each, all of which have so many strips.  Groups take the first
+        strip of each section, then the second ones, and so on: the more sections, the fewer strips
+        of one are in flight, and wait for each other."""
+        units = strips * sections
+        follow = np.minimum(strips, -(-B // sections)) - 1
+        rounds, chain = -(-units // B), ((strips - 1) * lag + n, strips - 1)
+        columns = rounds * n + follow * lag
+        busy = self.busy(units * n / np.maximum(columns, chain[0]), B)
+        return Wave(columns, follow, busy, self.share(np.minimum(B, units)), chain, rounds - 1)
 
 
 #: Times of no device in particular: only their ratios mean something.  A column of a strip takes
