@@ -73,11 +73,11 @@ def tuned(args: argparse.Namespace) -> list[Row]:
     subjects = [one for one in subjects_of(runtime).values() if one.weight]
     for subject in subjects:
         share = subject.weight / sum(one.weight for one in subjects)
-        own = SubjectTuning(subject, share * budgets[0], None, "bench").outcome()
-        if not own.m:
+        own = SubjectTuning(subject, share * budgets[0], None, "bench").run()
+        if not own.turns:
             raise Failure("budget", f"{subject.name}: {own.why}")
-        timer = TileTimer(subject.setup, subject.start, "dna", own.m, own.n)
-        space = subject.space(own.m, own.n)
+        timer = TileTimer(subject.setup, subject.start, "dna", *own.size)
+        space = subject.space(*own.size)
         every = Runner(timer, build=space.build)
         best = search(space, every, budgets[1], Exhaustive()) or subject.start
         rows += [
@@ -85,8 +85,8 @@ def tuned(args: argparse.Namespace) -> list[Row]:
             _compared(subject, timer, own.values, {"best of all": best}, 0.97, False),
         ]
         rows[-1] |= {"tried": len(every.tried), "of": len(space.every())}
-        rows[-2] |= {"tuning seconds": own.spent, "tried": own.measured}
-        rows[-2] |= {"tile": f"{own.m:,} x {own.n:,}", "fills": subject.fills(own.m, own.n)}
+        rows[-2] |= {"tuning seconds": own.spent, "tried": len(own.runner.tried)}
+        rows[-2] |= {"tile": "{:,} x {:,}".format(*own.size), "fills": subject.fills(*own.size)}
         for row in rows[-2:]:
             tell(row)
     return rows

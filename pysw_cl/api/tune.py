@@ -14,7 +14,7 @@ from typing import Any
 from .._version import __version__
 from ..drivers.progress import Progress, Stage
 from ..drivers.tuned_subjects import Subject, subjects_of
-from ..drivers.tuning import Outcome, SubjectTuning
+from ..drivers.tuning import SubjectTuning
 from ..errors import InputError, ProfileError, ProfileWarning, is_number, items, shown
 from ..opencl.device import Runtime, get_runtime
 from ..opencl.resources import kernels_digest
@@ -41,7 +41,7 @@ class Tuned:
     """What a tuning gave."""
 
     profile: Profile
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[SubjectTuning, ...]
     #: Where the profile was saved; None: it could not be.
     path: Path | None
     #: Seconds of all.
@@ -129,7 +129,7 @@ def tuned(
         name.startswith("build/") for name in profile.times
     )
     aside = (1 + BESIDE + builds * BESIDE_FIRST_USES) * calibration
-    left, outcomes = seconds - aside, list[Outcome]()
+    left, outcomes = seconds - aside, list[SubjectTuning]()
     with told(progress) as run:
         run.begin(TICKS * seconds)
         run.speed = TICKS
@@ -141,15 +141,15 @@ def tuned(
             share = left * subject.weight / sum(one.weight for one in chosen[number - 1 :])
             stage = Stage(f"tuning {subject.name}", number, len(chosen))
             spent = partial(tell, stage, seconds - aside - left)
-            outcomes.append(SubjectTuning(subject, share, path, key, strategy, spent).outcome())
+            outcomes.append(SubjectTuning(subject, share, path, key, strategy, spent).run())
             left = max(0.0, left - outcomes[-1].spent)
-        profile = _with_outcomes(profile, chosen, outcomes)
+        profile = _with_outcomes(profile, outcomes)
         spent = partial(tell, Stage("calibration"), seconds - aside)
         if calibration >= LEAST_CALIBRATION:
             having = runtime.having(profile)
             profile = calibrated(having, profile, calibration, spent, seconds, builds)
         spent(aside)
-    measured = calibration >= LEAST_CALIBRATION or any(outcome.runs for outcome in outcomes)
+    measured = calibration >= LEAST_CALIBRATION or any(one.kept() for one in outcomes)
     saved = _saved(profile, path) if measured else None
     return Tuned(profile, tuple(outcomes), saved, time.monotonic() - began)
 
@@ -188,21 +188,18 @@ def _subjects(runtime: Runtime, names: Iterable[str] | None) -> list[Subject]:
     return sorted(weighed, key=lambda one: -one.weight)
 
 
-def _with_outcomes(base: Profile, subjects: list[Subject], outcomes: list[Outcome]) -> Profile:
+def _with_outcomes(base: Profile, outcomes: list[SubjectTuning]) -> Profile:
     """A profile with what was found, and with the runs."""
     parameters = {name: dict(own) for name, own in base.parameters.items()}
-    for subject, outcome in zip(subjects, outcomes, strict=True):
+    for outcome in outcomes:
         if outcome.changed:
-            for name, own in subject.parameters(outcome.values).items():
+            for name, own in outcome.subject.parameters(outcome.values).items():
                 parameters[name] = {**parameters.get(name, {}), **own}
-    again = {("search", outcome.subject) for outcome in outcomes if outcome.runs}
+    found = [run for outcome in outcomes for run in outcome.kept()]
+    again = {("search", run["subject"]) for run in found}
     kept = [run for run in base.runs if (run.get("use"), run.get("subject")) not in again]
-    return replace(
-        base,
-        parameters=parameters,
-        runs=(*kept, *(run for outcome in outcomes for run in outcome.runs)),
-        made=f"pysw-cl {__version__}, {time.strftime('%Y-%m-%d')}",
-    )
+    made = f"pysw-cl {__version__}, {time.strftime('%Y-%m-%d')}"
+    return replace(base, parameters=parameters, runs=(*kept, *found), made=made)
 
 
 def _saved(profile: Profile, path: Path | None) -> Path | None:

@@ -14,7 +14,7 @@ from .progress import progress_of
 
 if TYPE_CHECKING:
     from ..api.tune import Tuned
-    from ..drivers.tuning import Outcome
+    from ..drivers.tuning import SubjectTuning
 
 HEAD = ("subject", "", "parameters", "GCUPS")
 
@@ -85,19 +85,21 @@ def _lines(found: Tuned) -> Iterator[str]:
     """A table of what each subject had and has, what was measured, and where the profile is."""
     rows = [HEAD]
     for one in found.outcomes:
-        rows.append((one.subject, "default", _values(one.start), _speed(one, one.start_seconds)))
+        name, start = one.subject.name, one.subject.start
+        rows.append((name, "default", *_row(one, start)))
         if one.changed:
-            rows.append(("", "tuned", _values(one.values), _speed(one, one.seconds)))
-    widths = [max(len(row[k]) for row in rows) for k in range(len(HEAD))]
+            rows.append(("", "tuned", *_row(one, one.values)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         *texts, speed = (text.ljust(width) for text, width in zip(row, widths, strict=True))
         yield "  ".join([*texts, speed.strip().rjust(widths[-1])])
     yield ""
     for one in found.outcomes:
-        failed = ", ".join(f"{count} failed ({kind})" for kind, count in one.failed.items())
-        measured = f"{one.measured} values in {one.ran} runs of {one.m:,} x {one.n:,} cells"
-        parts = (one.why, measured if one.ran else "", failed, f"{one.spent:.1f} s")
-        yield f"{one.subject}: {'; '.join(filter(None, parts))}"
+        runner, (m, n) = one.runner, one.size
+        measured = f"{len(runner.tried)} values in {runner.runs} runs of {m:,} x {n:,} cells"
+        failed = ", ".join(f"{count} failed ({kind})" for kind, count in runner.failed.items())
+        parts = (one.why, measured if one.turns else "", failed, f"{one.spent:.1f} s")
+        yield f"{one.subject.name}: {'; '.join(filter(None, parts))}"
     if found.profile.others and found.profile.times:
         busy = f"{found.profile.others:.0%} of the processors worked for others meanwhile"
         yield f"{busy}: predictions have wider intervals; tune again when nothing else runs"
@@ -105,10 +107,8 @@ def _lines(found: Tuned) -> Iterator[str]:
         yield f"saved in {found.path}"
 
 
-def _values(values: Mapping[str, float]) -> str:
-    return " ".join(f"{name}={value:g}" for name, value in values.items())
-
-
-def _speed(outcome: Outcome, seconds: float | None) -> str:
-    """GCUPS, where they are known."""
-    return f"{outcome.m * outcome.n / seconds / 1e9:,.2f}" if seconds else ""
+def _row(one: SubjectTuning, values: Mapping[str, float]) -> tuple[str, str]:
+    """The values, and GCUPS where they are known."""
+    seconds, (m, n) = one.runner.seconds(values), one.size
+    text = " ".join(f"{name}={value:g}" for name, value in values.items())
+    return text, f"{m * n / seconds / 1e9:,.2f}" if seconds else ""

@@ -3,7 +3,7 @@ found is good for other scores, too."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import exp, log
 from pathlib import Path
@@ -35,41 +35,9 @@ RACE_SHARE, LEAST_TURNS = 0.05, 16
 KEPT_RUNS, KEPT_VALUES = 5, 150
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What came out of tuning one subject."""
-
-    subject: str
-    #: The values that jobs had.
-    start: Values
-    #: The values that jobs have from now on: the start, unless others are faster for sure.
-    values: Values
-    #: Why they are these, in words.
-    why: str
-    #: The tile that was timed, rows and columns.
-    m: int = 0
-    n: int = 0
-    #: Median seconds of the tile with the start and with the values; None: not known.
-    start_seconds: float | None = None
-    seconds: float | None = None
-    #: How many values were run; how many runs that took; how many failed, by kind.
-    measured: int = 0
-    ran: int = 0
-    failed: Mapping[str, int] = field(default_factory=dict)
-    #: Seconds that all of it took.
-    spent: float = 0.0
-    #: What is kept of the runs.
-    runs: tuple[Mapping[str, Any], ...] = ()
-
-    @property
-    def changed(self) -> bool:
-        """Are there other values than before?"""
-        return self.values != self.start
-
-
 @dataclass
 class SubjectTuning:
-    """One subject on its way."""
+    """The tuning of one subject, and what comes out of it."""
 
     subject: Subject
     #: Its seconds.
@@ -80,38 +48,53 @@ class SubjectTuning:
     strategy: Strategy | None = None
     #: Called now and then with the seconds that it has taken so far.
     told: Callable[[float], None] = lambda spent: None
-    _spent: float = 0.0
-    _size: tuple[int, int] = 0, 0
+    #: The values that jobs have from now on: the start, unless others are faster for sure; and why.
+    values: Values = field(init=False)
+    why: str = "its seconds are over before the search begins"
+    #: Rows and columns of the tile that is timed, what ran it, and the seconds that all took.
+    size: tuple[int, int] = 0, 0
+    runner: Runner = field(init=False)
+    spent: float = 0.0
+    #: Runs of a value in one race at most; 0 before the search.
+    turns: int = 0
 
-    def outcome(self) -> Outcome:
+    def __post_init__(self) -> None:
+        self.values = self.subject.start
+
+    @property
+    def changed(self) -> bool:
+        """Are there other values than before?"""
+        return self.values != self.subject.start
+
+    def run(self) -> SubjectTuning:
         """Tune it."""
-        name, start = self.subject.name, self.subject.start
         try:
             seconds = self._choose_size()
         except Failure as failed:
-            why, kinds = f"the default fails: {failed}", {failed.kind: 1}
-            return Outcome(name, start, start, why, failed=kinds, spent=self._spent)
-        if self._spent >= SEARCH_SHARE * self.budget:
-            why = "its seconds are over before the search begins"
-            return Outcome(name, start, start, why, spent=self._spent)
-        turns = int(RACE_SHARE * SEARCH_SHARE * self.budget / seconds)
-        most = min(MOST, max(LEAST_TURNS, turns))
-        runner, found = self._search("search", CASES[:1], self.strategy, SEARCH_SHARE, most)
-        values, why = self._chosen(found, runner, most)
-        return Outcome(
-            name,
-            start,
-            values,
-            why,
-            *self._size,
-            start_seconds=runner.seconds(start),
-            seconds=runner.seconds(values),
-            measured=len(runner.tried),
-            ran=runner.runs,
-            failed=runner.failed,
-            spent=self._spent,
-            runs=tuple(self._kept(runner)),
-        )
+            self.why = f"the default fails: {failed}"
+            return self
+        if self.spent < SEARCH_SHARE * self.budget:
+            turns = int(RACE_SHARE * SEARCH_SHARE * self.budget / seconds)
+            self.turns = min(MOST, max(LEAST_TURNS, turns))
+            self.runner, found = self._search("search", CASES[:1], self.strategy, SEARCH_SHARE)
+            self.values, self.why = self._chosen(found)
+        return self
+
+    def kept(self) -> list[dict[str, Any]]:
+        """What a profile keeps of the runs: those of the values that were run most often."""
+        ran = sorted(self.runner.tried, key=lambda one: -len(one.seconds)) if self.turns else []
+        return [
+            {
+                "subject": self.subject.name,
+                "values": dict(trial.values),
+                "m": self.size[0],
+                "n": self.size[1],
+                "seconds": [float(f"{one:.6g}") for one in trial.seconds[-KEPT_RUNS:]],
+                "use": "search",
+            }
+            for trial in ran[:KEPT_VALUES]
+            if trial.seconds
+        ]
 
     def _key(self, *parts: object) -> str:
         return "/".join(map(str, (self.key, self.subject.name, *parts)))
@@ -129,7 +112,7 @@ class SubjectTuning:
         def measure(size: Values) -> float:
             return self._timer(CASES[0], int(size["m"]), int(size["n"]))(subject.start)
 
-        runner = Runner(measure, self.path, self._key("size"))
+        runner = self.runner = Runner(measure, self.path, self._key("size"))
 
         def first(m: int, n: int) -> float:
             trial = runner.of({"m": m, "n": n})
@@ -139,45 +122,45 @@ class SubjectTuning:
                 raise trial.failure or Failure("wrong")
             return seconds
 
-        small = self._size = next(sizes)
+        small = self.size = next(sizes)
         seconds = expected = first(*small)
-        while not (expected >= BUSY and subject.fills(*self._size)):
+        while not (expected >= BUSY and subject.fills(*self.size)):
             larger = next(sizes)
             expected = seconds * subject.cost(*larger) / subject.cost(*small)
             if expected > MOST_SHARE * self.budget:
                 break
-            self._size = larger
-        if self._size != small:
+            self.size = larger
+        if self.size != small:
             try:
-                return first(*self._size)
+                return first(*self.size)
             except Failure:  # a tile that the device has no memory for, for example
-                self._size = small
+                self.size = small
         return seconds
 
     def _search(
-        self, what: str, cases: Sequence[Case], strategy: Strategy | None, share: float, most: int
+        self, what: str, cases: Sequence[Case], strategy: Strategy | None, share: float = 1.0
     ) -> tuple[Runner, Values | None]:
         """A search for a share of the seconds; where there are several ``cases``, by the geometric
-        mean of their times.  ``most``: runs of a value in one race."""
-        timers = [self._timer(case, *self._size) for case in cases]
-        before = self._spent
+        mean of their times."""
+        timers = [self._timer(case, *self.size) for case in cases]
+        before = self.spent
 
         def measure(values: Values) -> float:
             self.told(before + runner.spent)
             return exp(fmean(log(timer(values)) for timer in timers))
 
-        space = self.subject.space(*self._size)
-        runner = Runner(measure, self.path, self._key(what, *self._size), space.build)
+        space = self.subject.space(*self.size)
+        runner = Runner(measure, self.path, self._key(what, *self.size), space.build)
         budget = max(0.0, min(share * self.budget, self.budget - before))
-        found = search(space, runner, budget, strategy, most)
+        found = search(space, runner, budget, strategy, self.turns)
         self._note(before + runner.spent)
         return runner, found
 
     def _note(self, spent: float) -> None:
-        self._spent = spent
+        self.spent = spent
         self.told(spent)
 
-    def _chosen(self, found: Values | None, runner: Runner, most: int) -> tuple[Values, str]:
+    def _chosen(self, found: Values | None) -> tuple[Values, str]:
         """The values that the subject gets, and why."""
         start = self.subject.start
         if found is None:
@@ -185,36 +168,21 @@ class SubjectTuning:
         if found == start:
             return start, "nothing is faster for sure"
         # where there is time for it: their kernels have to be built
-        if self.budget - self._spent >= len(CASES) * runner.longest:
-            strategy = Given(self._candidates(found, runner))
-            _, found = self._search("together", CASES, strategy, 1.0, most)
+        if self.budget - self.spent >= len(CASES) * self.runner.longest:
+            _, found = self._search("together", CASES, Given(self._candidates(found)))
         if found is None or found == start:
             return start, "nothing is faster for sure for DNA, proteins and global ones together"
         return found, "faster for sure"
 
-    def _candidates(self, best: Values, runner: Runner) -> list[Values]:
+    def _candidates(self, best: Values) -> list[Values]:
         """What is tried with all scores: the best values; the best of those that have the start's
         value of a parameter; and the best of each other build."""
         start = self.subject.start
-        ran = [one for one in runner.tried if not one.failure]
+        ran = [one for one in self.runner.tried if not one.failure]
         ranking = [best, *(one.values for one in sorted(ran, key=lambda one: median(one.seconds)))]
         firsts = [next((v for v in ranking if v[name] == start[name]), best) for name in start]
         builds: dict[Any, Values] = {}
         for values in ranking:
-            builds.setdefault(runner.build(values), values)
+            builds.setdefault(self.runner.build(values), values)
         found = [best, *firsts, *builds.values()]
         return [one for k, one in enumerate(found) if one not in found[:k]][:MOST_CANDIDATES]
-
-    def _kept(self, runner: Runner) -> Iterator[Mapping[str, Any]]:
-        """What a profile keeps of the runs: those of the values that were run most often."""
-        ran = sorted(runner.tried, key=lambda one: -len(one.seconds))
-        for trial in ran[:KEPT_VALUES]:
-            if trial.seconds:
-                yield {
-                    "subject": self.subject.name,
-                    "values": dict(trial.values),
-                    "m": self._size[0],
-                    "n": self._size[1],
-                    "seconds": [float(f"{one:.6g}") for one in trial.seconds[-KEPT_RUNS:]],
-                    "use": "search",
-                }

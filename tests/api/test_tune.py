@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from math import prod
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -124,8 +125,8 @@ def test_a_tile_fills_the_device_where_the_time_is_enough(
     subject = next(iter(subjects_of(get_runtime()).values()))
     for budget, fills in (("1m", True), ("1s", False)):
         (outcome,) = tuning.tuned("auto", budget).outcomes
-        assert subject.fills(outcome.m, outcome.n) is fills
-        assert outcome.m >= 16_384 and outcome.n >= 1024
+        assert subject.fills(*outcome.size) is fills
+        assert outcome.size[0] >= 16_384 and outcome.size[1] >= 1024
 
 
 def test_a_killed_tuning_goes_on(clockwork: Clockwork, profile_folder: Path) -> None:
@@ -169,7 +170,7 @@ def test_what_fails_is_counted_and_never_chosen(clockwork: Clockwork, name: str)
 
     clockwork.speed = speed
     found = tuning.tuned("auto", 60, strategy=no_build(get_runtime()))
-    assert found.outcomes[0].failed == {"wrong": 1, "build": 1}
+    assert found.outcomes[0].runner.failed == {"wrong": 1, "build": 1}
     assert found.profile.parameters[name]["groups"] == 1
 
 
@@ -181,7 +182,7 @@ def test_a_default_that_fails_stays(clockwork: Clockwork, name: str) -> None:
     found = tuning.tuned("auto", 60)
     (outcome,) = found.outcomes
     assert not outcome.changed and name not in found.profile.parameters
-    assert (outcome.failed, outcome.why) == ({"launch": 1}, "the default fails: no")
+    assert (outcome.runner.failed, outcome.why) == ({"launch": 1}, "the default fails: no")
 
 
 @pytest.mark.parametrize("other", [("protein", True), ("dna", False)])
@@ -349,9 +350,9 @@ def test_a_tuning_ends_in_time(clockwork: Clockwork) -> None:
     """Tiles are small where the budget is."""
     names = list(subjects_of(get_runtime()))
     found = tuning.tuned("auto", 0.05, names)
-    assert [one.subject for one in found.outcomes] == names
+    assert [one.subject.name for one in found.outcomes] == names
     assert found.seconds < 5
-    assert found.outcomes[0].m * found.outcomes[0].n < 1 << 26
+    assert prod(found.outcomes[0].size) < 1 << 26
 
 
 @pytest.mark.parametrize("budget", [0, -1, "soon", "0s", True, None, float("nan")])
@@ -388,9 +389,9 @@ def test_a_real_tuning_ends_in_time_and_is_right(
         warnings.simplefilter("error")
         found = tuning.tuned("auto", 2.0, strategy=strategy)
     (outcome,) = found.outcomes
-    assert outcome.measured >= 1 and not outcome.failed  # as many as another's load lets
+    assert outcome.runner.tried and not outcome.runner.failed  # as many as another's load lets
     assert outcome.spent < 30  # cold builds included
-    assert outcome.start_seconds is not None and outcome.start_seconds > 0
+    assert (outcome.runner.seconds(start) or 0) > 0
 
 
 @pytest.mark.long
@@ -400,8 +401,9 @@ def test_two_tunings_agree(monkeypatch: pytest.MonkeyPatch, profile_folder: Path
     speeds = []
     for _ in range(2):
         (outcome,) = tuning.tuned("auto", "60s", resume=False).outcomes
-        assert outcome.seconds is not None
-        speeds.append(outcome.m * outcome.n / outcome.seconds)
+        seconds = outcome.runner.seconds(outcome.values)
+        assert seconds is not None
+        speeds.append(prod(outcome.size) / seconds)
         pysw_cl.planning.profiles.store.reset(get_runtime().identity)
     assert max(speeds) < 1.1 * min(speeds), speeds
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace as Namespace
 from typing import Any
 
 import pytest
@@ -10,7 +11,6 @@ import pytest
 from pysw_cl.api import tune as api
 from pysw_cl.api.tune import Tuned
 from pysw_cl.cli.main import main
-from pysw_cl.drivers.tuning import Outcome
 from pysw_cl.planning.profiles.profile import Profile
 
 pytestmark = pytest.mark.usefixtures("profile_folder")
@@ -22,11 +22,22 @@ START = {"groups": 1, "alpha": 16, "chunk": 256}
 def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
     """What `tuned` is asked; it answers at once."""
     calls: list[Any] = []
-    first = Outcome(
-        "wavefront/vector", START, {**START, "chunk": 512}, "faster for sure", 1000, 2000,
-        1e-3, 5e-4, 7, 120, {"build": 2}, 9.5,
+    changed, seconds = {**START, "chunk": 512}, {256: 1e-3, 512: 5e-4}
+    runner = Namespace(
+        tried=[None] * 7,
+        runs=120,
+        failed={"build": 2},
+        seconds=lambda values: seconds[values["chunk"]],
+    )
+    first = Namespace(
+        subject=Namespace(name="wavefront/vector", start=START), values=changed, changed=True,
+        why="faster for sure", size=(1000, 2000), runner=runner, turns=9, spent=9.5,
     )  # fmt: skip
-    second = Outcome("rowscan/vector32", {"groups": 0.5}, {"groups": 0.5}, "all values fail")
+    nothing = Namespace(tried=[], runs=0, failed={}, seconds=lambda values: None)
+    second = Namespace(
+        subject=Namespace(name="rowscan/vector32", start={"groups": 0.5}), changed=False,
+        why="all values fail", size=(0, 0), runner=nothing, turns=0, spent=0.0,
+    )  # fmt: skip
     runs = [
         {"subject": "wavefront/vector", "values": {**START, "groups": groups}, "m": 1000,
          "n": 2000, "seconds": [1e-3], "use": "search"}
@@ -35,7 +46,8 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
 
     def tuned(*given: Any) -> Tuned:
         calls.append(given)
-        return Tuned(Profile(runs=tuple(runs)), (first, second), tmp_path / "p.json", 61.26)
+        outcomes: Any = first, second
+        return Tuned(Profile(runs=tuple(runs)), outcomes, tmp_path / "p.json", 61.26)
 
     monkeypatch.setattr(api, "tuned", tuned)
     return calls
