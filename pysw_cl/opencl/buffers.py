@@ -100,12 +100,8 @@ class Buffers:
         limit = int(device.global_mem_size)
         if self.bytes <= limit:
             with suppress(cl.Error):  # more than one allocation may have is an error, too
-                if isinstance(asked, np.ndarray):
-                    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-                    host = np.ascontiguousarray(asked)
-                    buffer = cl.Buffer(self._runtime.context, flags, hostbuf=host)
-                else:
-                    buffer = new_buffer(self._runtime, size)
+                one = asked if isinstance(asked, np.ndarray) else size
+                buffer = new_buffer(self._runtime, one)
         if buffer is None:
             there, piece = limit / 2**20, int(device.max_mem_alloc_size) / 2**20
             raise DeviceMemoryError(
@@ -132,19 +128,23 @@ class Buffers:
         try:
             parts = self._kept.parts(asked.values(), sizes)
         except cl.Error as error:
-            raise self._runtime.failing.of(error) from None
-        made = dict(zip(asked, parts, strict=True))
+            raise self._runtime.failed(error) from None
+        made, pool = dict(zip(asked, parts, strict=True)), isinstance(self._kept, Pool)
         for (name, one), part, size in zip(asked.items(), parts, sizes, strict=True):
             if part is None:
                 made[name] = self._make(one)
-            else:
-                self.bytes += size
+                continue
+            self.bytes += size
+            if pool and isinstance(one, np.ndarray):
+                self.write(part, one)
         return made
 
     def constant(self, array: NDArray[Any]) -> Any:
         """A buffer like :meth:`of`'s, which no kernel writes: a pool has it from job to job."""
-        with self._runtime.failing:
-            kept = self._kept.constant(array) if isinstance(self._kept, Pool) else None
+        if not isinstance(self._kept, Pool):
+            return self.of(array)
+        with self._runtime.failing():
+            kept = self._kept.constant(array)
         return self.of(array) if kept is None else self._counted(kept, array.nbytes)
 
     def large(self, size: int) -> Any:
@@ -181,30 +181,32 @@ class Buffers:
     def write(self, buffer: Any, array: NDArray[Any], offset: int = 0) -> None:
         """Enqueue the copy of ``array`` to a buffer from byte ``offset`` on."""
         queue = self._runtime.queue
-        with self._runtime.failing:
+        try:
             if array.strides == (0,) and len(array):  # one number, repeated
                 size = len(array) * array.itemsize
                 cl.enqueue_fill_buffer(queue, buffer, array[:1].copy(), offset, size)
                 return
             host = np.ascontiguousarray(array)
             copy = cl.enqueue_copy(queue, buffer, host, dst_offset=offset, is_blocking=False)
+        except cl.Error as error:
+            raise self._runtime.failed(error) from None
         self._sent.append(copy)  # this keeps the array alive
 
     def move(self, source: Any, start: int, to: Any, place: int, count: int) -> None:
         """Enqueue the copy of ``count`` 32-bit numbers from one buffer to another."""
-        with self._runtime.failing:
+        with self._runtime.failing():
             queue, of, at = self._runtime.queue, 4 * start, 4 * place
             cl.enqueue_copy(queue, to, source, src_offset=of, dst_offset=at, byte_count=4 * count)
 
     def send(self) -> None:
         """Enqueue the copies to the device that are still pending."""
         try:
-            if self._kept is not None:
+            if isinstance(self._kept, Arena):
                 self._kept.send()
             if self._aside:
                 self._runtime.queue.finish()
         except cl.Error as error:
-            raise self._runtime.failing.of(error) from None
+            raise self._runtime.failed(error) from None
 
     def read(self, buffer: Any, count: int, offset: int = 0, dtype: Any = np.int32) -> NDArray[Any]:
         """``count`` items of a buffer from item ``offset``; waits for the queue."""
@@ -214,5 +216,5 @@ class Buffers:
             try:  # an error in a kernel often shows only here
                 cl.enqueue_copy(self._runtime.queue, out, buffer, src_offset=start).wait()
             except cl.Error as error:
-                raise self._runtime.failing.of(error) from None
+                raise self._runtime.failed(error) from None
         return out

@@ -7,7 +7,8 @@ import atexit
 import copy
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, cast
 
@@ -20,27 +21,6 @@ from .kernel_times import KernelTimes
 from .listing import DeviceInfo
 from .quirks import traits_of
 from .resources import kernel_source, kernels_digest
-
-
-class Failing:
-    """A context in which an error of a driver becomes a DeviceError of the device of this name."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, _: object) -> None:
-        if error is not None:
-            import pyopencl as cl
-
-            if isinstance(error, cl.Error):
-                raise self.of(error) from None
-
-    def of(self, error: Exception) -> DeviceError:
-        """What a driver's error becomes; where calls are many, contexts take too long."""
-        return DeviceError(f"{self._name} failed: {error}")
 
 
 class Runtime:
@@ -61,7 +41,7 @@ class Runtime:
         self.lock = threading.RLock()
         #: What launches take, where that is measured (`timed`).
         self.times: KernelTimes | None = None
-        self.failing, self.salt = Failing(info.name), ""
+        self.salt = ""
         self._own: Profile | None = None
         #: The profile that was found, and when that was right.
         self._looked_up: tuple[tuple[str | None, int], tuple[Profile, str]] | None = None
@@ -82,6 +62,21 @@ class Runtime:
                 except cl.Error as error:
                     raise DeviceError(f"{self.info.name} cannot be started: {error}") from None
         return self._context
+
+    def failed(self, error: Exception) -> DeviceError:
+        """What becomes of an error of the driver."""
+        return DeviceError(f"{self.info.name} failed: {error}")
+
+    @contextmanager
+    def failing(self) -> Iterator[None]:
+        """A context in which errors of the driver become DeviceErrors (where calls are many,
+        contexts take too long)."""
+        import pyopencl as cl
+
+        try:
+            yield
+        except cl.Error as error:
+            raise self.failed(error) from None
 
     @cached_property
     def identity(self) -> Identity:

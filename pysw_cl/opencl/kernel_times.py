@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections import Counter
 from contextlib import suppress
 from typing import Any
 
@@ -17,38 +17,34 @@ class KernelTimes:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kept: list[tuple[str, Any]] = []
-        self._nanoseconds: dict[str, int] = {}
+        self._nanoseconds = Counter[str]()
 
     def add(self, name: str, event: Any) -> None:
         """Count a launch of a kernel by its event."""
-        import pyopencl as cl
-
         with self._lock:
             self._kept.append((name, event))
             if len(self._kept) >= MOST_KEPT:
-                complete = cl.command_execution_status.COMPLETE
-                self._read(lambda event: event.command_execution_status == complete)
+                self._read(False)
 
-    def total(self) -> dict[str, int]:
+    def total(self) -> Counter[str]:
         """Nanoseconds by kernel of all launches so far; waits for them."""
         with self._lock:
-            self._read(lambda event: True)
-            return dict(self._nanoseconds)
+            self._read(True)
+            return self._nanoseconds.copy()
 
-    def _read(self, wanted: Callable[[Any], bool]) -> None:
-        """Read and drop the wanted events, but those of launches that failed, which is reported
-        where their results are read."""
+    def _read(self, waits: bool) -> None:
+        """Read and drop the events of launches that are over, or of all.  Those that failed do not
+        count, which is reported where their results are read."""
         import pyopencl as cl
 
         kept, self._kept = self._kept, []
         for name, event in kept:
-            if not wanted(event):
+            if not waits and event.command_execution_status != cl.command_execution_status.COMPLETE:
                 self._kept.append((name, event))
                 continue
             with suppress(cl.Error):
                 event.wait()
-                taken = int(event.profile.end) - int(event.profile.start)
-                self._nanoseconds[name] = self._nanoseconds.get(name, 0) + taken
+                self._nanoseconds[name] += int(event.profile.end) - int(event.profile.start)
 
 
 class Stopwatch:
@@ -56,13 +52,11 @@ class Stopwatch:
 
     def __init__(self, times: KernelTimes | None) -> None:
         self._times = times
-        self._before = {} if times is None else times.total()
+        self._before = Counter[str]() if times is None else times.total()
 
     @property
     def seconds(self) -> dict[str, float]:
         """Seconds by kernel; waits for what was launched."""
         if self._times is None:
             return {}
-        total = self._times.total().items()
-        taken = {name: now - self._before.get(name, 0) for name, now in total}
-        return {name: value / 1e9 for name, value in taken.items() if value}
+        return {name: took / 1e9 for name, took in (self._times.total() - self._before).items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 from weakref import finalize
 
@@ -36,19 +37,14 @@ Asked = NDArray[Any] | int
 LASTING: dict[int, Any] = {}
 
 
-def _drop(buffers: dict[Any, Any], release: bool = False) -> None:
-    """Forget the buffers of an arena or a pool; ``release`` them now."""
-    for buffer in buffers.values():
-        LASTING.pop(id(buffer), None)
-        if release:
-            buffer.release()
-    buffers.clear()
-
-
-def _dropped_with(owner: Any, *kept: dict[Any, Any]) -> None:
-    """Buffers are forgotten when their arena or pool is: when its thread has ended."""
+def _drop(*kept: dict[Any, Any], release: bool = False) -> None:
+    """Forget the buffers of an arena or a pool, or ``release`` them."""
     for buffers in kept:
-        finalize(owner, _drop, buffers).atexit = False
+        for buffer in buffers.values():
+            LASTING.pop(id(buffer), None)
+            if release:
+                buffer.release()
+        buffers.clear()
 
 
 def sizes_of(asked: Iterable[Asked]) -> list[int]:
@@ -56,27 +52,32 @@ def sizes_of(asked: Iterable[Asked]) -> list[int]:
     return [one.nbytes if isinstance(one, np.ndarray) else max(one, 4) for one in asked]
 
 
-def new_buffer(runtime: Runtime, size: int) -> Any:
-    """A buffer of ``size`` bytes with undefined contents."""
-    return cl.Buffer(runtime.context, cl.mem_flags.READ_WRITE, size)
+def new_buffer(runtime: Runtime, asked: Asked) -> Any:
+    """A buffer with a copy of an array, or of so many bytes with undefined contents."""
+    if isinstance(asked, np.ndarray):
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+        return cl.Buffer(runtime.context, flags, hostbuf=np.ascontiguousarray(asked))
+    return cl.Buffer(runtime.context, cl.mem_flags.READ_WRITE, asked)
 
 
 class Arena:
     """One buffer of a thread, used by one job at a time.
 
     Arrays of the host are at its start.  They are collected in one array of the host, which
-    :meth:`send` copies at once.  Buffers without initial contents are at its end.
+    :meth:`send` copies at once.  Buffers without initial contents are at its end.  Its parts are
+    forgotten with it, when its thread has ended.
     """
+
+    #: Does a job use it now?
+    lent = False
 
     def __init__(self, runtime: Runtime) -> None:
         self._queue, self._buffer = runtime.queue, new_buffer(runtime, ARENA_BYTES)
         self._host = np.zeros(ARENA_BYTES, np.uint8)
         self._align = runtime.facts.part_align
         self._parts: dict[tuple[int, int], Any] = {}
-        _dropped_with(self, self._parts)
+        finalize(self, _drop, self._parts).atexit = False
         self._low, self._high = 0, ARENA_BYTES  # the free bytes
-        #: Does a job use it now?
-        self.lent = False
 
     def begin(self) -> None:
         """A job begins, so all bytes are free.  Parts may be dropped only now, because a kernel
@@ -124,6 +125,9 @@ class Pool:
     so is one large buffer.
     """
 
+    #: Does a job use it now?
+    lent = False
+
     def __init__(self, runtime: Runtime, most: int = POOLED_BYTES) -> None:
         self._runtime, self._most = runtime, most
         #: By the number of the request in a job, and the size.
@@ -133,15 +137,13 @@ class Pool:
         self.bytes = 0
         self._constants: dict[bytes, Any] = {}
         self._seen: set[int] = set()
-        self._large: Any = None
+        #: The large buffer, by its size, if there is one.
+        self._large: dict[int, Any] = {}
         self._large_lent = False
         share = int(LARGE_SHARE * runtime.device.global_mem_size)
         self._most_large = min(max(LARGE_BYTES, share), MOST_LARGE_BYTES)
-        _dropped_with(self, self._kept, self._constants)
-        self._sent: list[Any] = []
+        finalize(self, _drop, self._kept, self._constants).atexit = False
         self._asked = 0  # requests of the job so far
-        #: Does a job use it now?
-        self.lent = False
 
     def begin(self) -> None:
         """A job begins: all buffers are free."""
@@ -151,29 +153,18 @@ class Pool:
             _drop(self._constants, release=True)
             self._seen.clear()
         self._asked, self._large_lent = 0, False
-        self._sent.clear()
 
     def forget(self) -> None:
-        """Drop the buffers."""
-        _drop(self._kept, release=True)
+        """Release the buffers."""
+        _drop(self._kept, self._constants, self._large, release=True)
         self._sizes.clear()
         self.bytes = 0
-        _drop(self._constants, release=True)
-        self._drop_large()
-
-    def _drop_large(self) -> None:
-        if self._large is not None:
-            self._large.release()
-            self._large = None
 
     def parts(self, asked: Iterable[Asked], sizes: list[int]) -> list[Any]:
         """A buffer for each request, of at least its bytes; None for one that is too large."""
-        return [
-            self._part(one, size) if 0 < size <= self._most else None
-            for one, size in zip(asked, sizes, strict=True)
-        ]
+        return [self._part(size) if 0 < size <= self._most else None for size in sizes]
 
-    def _part(self, asked: Asked, size: int) -> Any:
+    def _part(self, size: int) -> Any:
         self._asked += 1
         wanted, sizes = pooled_bytes(size, self._most), self._sizes.setdefault(self._asked, [])
         found = min((one for one in sizes if one >= wanted), default=wanted)
@@ -182,10 +173,7 @@ class Pool:
             self._kept[self._asked, wanted] = LASTING[id(made)] = made
             self.bytes += wanted
             sizes.append(wanted)
-        buffer = self._kept[self._asked, found]
-        if isinstance(asked, np.ndarray):
-            self._copy(buffer, asked)
-        return buffer
+        return self._kept[self._asked, found]
 
     def constant(self, array: NDArray[Any]) -> Any:
         """A buffer with a copy of ``array``, which no kernel writes; None if it is too large, or
@@ -197,8 +185,7 @@ class Pool:
             if hash(key) not in self._seen:
                 self._seen.add(hash(key))
                 return None
-            made = new_buffer(self._runtime, array.nbytes)
-            self._copy(made, array)
+            made = new_buffer(self._runtime, array)
             self._constants[key] = LASTING[id(made)] = made
         self._asked += 1  # as the request was when it was not known yet, so that others keep theirs
         return self._constants[key]
@@ -208,22 +195,13 @@ class Pool:
         not become larger."""
         if not POOLED_BYTES < size <= self._most_large or self._large_lent:
             return None
-        if self._large is None or self._large.size < size:
-            self._drop_large()
-            try:
-                self._large = new_buffer(self._runtime, size)
-            except cl.Error:
-                return None
-        self._large_lent = True
-        return self._large
-
-    def _copy(self, buffer: Any, array: NDArray[Any]) -> None:
-        host = np.ascontiguousarray(array)
-        copy = cl.enqueue_copy(self._runtime.queue, buffer, host, is_blocking=False)
-        self._sent.append(copy)  # this keeps the array alive
-
-    def send(self) -> None:
-        """Does nothing: arrays were sent at once."""
+        found = next((one for has, one in self._large.items() if has >= size), None)
+        if found is None:
+            _drop(self._large, release=True)
+            with suppress(cl.Error):
+                found = self._large[size] = new_buffer(self._runtime, size)
+        self._large_lent = found is not None
+        return found
 
 
 def small_buffers(runtime: Runtime) -> Arena | Pool | None:

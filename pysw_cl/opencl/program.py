@@ -210,7 +210,7 @@ def wait_until_begun(event: Any) -> None:
 
 def wait(runtime: Runtime, event: Any) -> None:
     """Wait for a launch, but not for what was enqueued after it."""
-    with runtime.failing:
+    with runtime.failing():
         event.wait()
 
 

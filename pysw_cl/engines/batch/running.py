@@ -108,7 +108,7 @@ class Running:
         """Wait for the batch and give its memory back; DeviceError if the device failed.
         ``room(n)`` gives an array for the n words of all runs, which are not read without it."""
         try:
-            with self._runtime.failing:
+            with self._runtime.failing():
                 cl.wait_for_events(self._events)
                 for out, buffer, start in self._later:
                     self.read(out, buffer, start)

@@ -231,6 +231,6 @@ class RunningPipeline:
         taken = self._own.bytes + sum(pool.bytes for _, pool in self._sides)
         self._note_memory(taken)
         queue = one.runtime.queue
-        with self.runtime.failing:
+        with self.runtime.failing():
             one.run()
             queue.flush()
