@@ -142,12 +142,11 @@ class Problem(Rectangle):
     def held(self, engine: Engine, paths: int) -> HeldMatrix | None:
         """The matrix of a comparison in which ``paths`` paths are wanted, or are there already (0:
         a score); None if it is too large to be held, or the engine holds none."""
-        held = engine.held_matrices
         m, n = self.shape
-        if held is None or not held.fits(m, n, paths):
+        if not engine.holds(m, n, paths):
             return None
         codes = self.query.read(0, m), self.target.read(0, n)
-        return held.hold(*codes, self.scoring, self.floor, self.free, self.forbidden)
+        return engine.hold(*codes, self.scoring, self.floor, self.free, self.forbidden)
 
 
 @dataclass

@@ -4,7 +4,7 @@ An engine is one class with one method, :meth:`Engine.tile`.  Anything else is a
 A driver asks for it, and has another way where it is None.  The capabilities are: tiles that follow
 each other on the device (:class:`TilePipeline`), many tiles in one launch (:class:`TileBatch`),
 compressed edges on the device (:class:`EdgeCompression`), matrices that are held whole
-(:class:`HeldMatrices`), paths in many boxes in one launch (:class:`BoxPaths`).
+(:class:`HeldMatrix`), paths in many boxes in one launch (:class:`BoxPaths`).
 """
 
 from __future__ import annotations
@@ -59,9 +59,22 @@ class Engine:
     def edge_compression(self) -> EdgeCompression | None:
         return None
 
-    @property
-    def held_matrices(self) -> HeldMatrices | None:
-        return None
+    def holds(self, m: int, n: int, paths: int) -> bool:
+        """Is it best to :meth:`hold` an m x n matrix to find so many paths (0: a score)?"""
+        return False
+
+    def hold(
+        self,
+        query: Codes,
+        target: Codes,
+        scoring: Scoring,
+        floor: int | None,
+        free_ends: tuple[bool, bool, bool, bool],
+        forbidden: Pairs | None,
+    ) -> HeldMatrix:
+        """The matrix of ``query`` x ``target``, with the four free ends of a global comparison in
+        scikit-bio's order (``floor`` None) and with pairs that are ``forbidden`` from the start."""
+        raise NotImplementedError
 
     @property
     def box_paths(self) -> BoxPaths | None:
@@ -164,7 +177,8 @@ class HeldFound(NamedTuple):
 
 
 class HeldMatrix(Protocol):
-    """A small matrix whose cells stay on the device; a context manager."""
+    """A capability: a small matrix, computed in one launch with its path, whose cells stay on the
+    device; a context manager."""
 
     def __enter__(self) -> HeldMatrix: ...
 
@@ -176,25 +190,6 @@ class HeldMatrix(Protocol):
         Every further call forbids the pairs of letters that the last path aligns, and finds the
         best end of the matrix without them (Waterman & Eggert 1987).  The last call has to have
         asked for its path."""
-
-
-class HeldMatrices(Protocol):
-    """A capability: small matrices, each computed in one launch with its path."""
-
-    def fits(self, m: int, n: int, paths: int) -> bool:
-        """Is this the best way to find so many paths (0: a score) in an m x n matrix?"""
-
-    def hold(
-        self,
-        query: Codes,
-        target: Codes,
-        scoring: Scoring,
-        floor: int | None,
-        free_ends: tuple[bool, bool, bool, bool],
-        forbidden: Pairs | None,
-    ) -> HeldMatrix:
-        """The matrix of ``query`` x ``target``, with the four free ends of a global comparison in
-        scikit-bio's order (``floor`` None) and with pairs that are ``forbidden`` from the start."""
 
 
 class BoxEnd(NamedTuple):

@@ -16,19 +16,19 @@ from ...errors import DeviceError, PlanError
 from ...opencl.buffers import Buffers, RetainedBuffers
 from ...opencl.device import Runtime
 from ...opencl.kernel_times import Stopwatch
-from ...planning.choose import Seen, choose, pipeline_rows
+from ...planning.choose import Seen, choose, is_held, pipeline_rows
 from ...planning.execution import ByRows, InParts, InSections, InStrips, TileExecution, TileShape
 from ...planning.geometry import fit
 from ...planning.path_grid import captures_inside, compressible, lines_fit, strip_rows
 from ...planning.plan import Plan
-from ...planning.sizes import COMPRESSED_CELL_BYTES, moves_bytes
+from ...planning.sizes import COMPRESSED_CELL_BYTES, HELD_CELL_BYTES, held_numbers, moves_bytes
+from ...scoring.free_ends import FreeEnd
 from ...scoring.scoring import Scoring
-from ...sequences.view import View
+from ...sequences.view import Codes, Pairs, View
 from ...tiles.contract import (
     BoxPaths,
     EdgeCompression,
     Engine,
-    HeldMatrices,
     TileBatch,
     TilePipeline,
 )
@@ -36,7 +36,7 @@ from ...tiles.edges import DeviceEdge
 from ...tiles.tile import TileJob, TileResult
 from ...tiles.tile_split import by_parts, collected
 from ..batch.boxes import Boxes
-from ..held.engine import Held
+from ..held import HeldMatrix
 from ..plans import make_plan
 from ..reference import ReferenceEngine
 from .compressed_edge import CompressedEdge
@@ -164,13 +164,24 @@ class WavefrontEngine(Engine):
         """Compressed edges on the device; None unless the device computes speculatively."""
         return WavefrontEdgeCompression(self) if self._speculative else None
 
-    @property
-    def held_matrices(self) -> HeldMatrices | None:
-        """Small matrices; None unless a work-item has all lanes, or if the engine was made without
-        them."""
-        if not self._holds or self.plan.lane_set.per_item is not None:
-            return None
-        return Held(self.runtime, self.plan, self.note_memory)
+    def holds(self, m: int, n: int, paths: int) -> bool:
+        """Small ones, where a work-item has all lanes; none if the engine was made without them."""
+        return self._holds and is_held(self.plan, m, n, paths, self.runtime.facts.largest)
+
+    def hold(
+        self,
+        query: Codes,
+        target: Codes,
+        scoring: Scoring,
+        floor: int | None,
+        free_ends: tuple[bool, bool, bool, bool],
+        forbidden: Pairs | None,
+    ) -> HeldMatrix:
+        """See `Engine`."""
+        asked = query, target, scoring, floor is not None, FreeEnd.of(free_ends), forbidden
+        matrix = HeldMatrix(self.runtime, self.plan, *asked)
+        self.note_memory(HELD_CELL_BYTES * held_numbers(len(query), len(target)))
+        return matrix
 
     @property
     def box_paths(self) -> BoxPaths:

@@ -1,1 +1,0 @@
-"""Small matrices that are held whole on the device."""
