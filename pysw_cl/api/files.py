@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields as dataclass_fields
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain
 from pathlib import PurePath
 from typing import Any, TextIO
 
@@ -27,12 +27,11 @@ from ..errors import (
 )
 from ..results.alignment import Alignment
 from ..results.formats import FORMATS, PACKED, format_named, format_of_file, make_writer, reader_of
-from ..results.formats.columns import AT_ONCE, TableRows
-from ..results.formats.fasta import WIDTH, folded
+from ..results.formats.columns import AT_ONCE, Columns, TableRows, columns_of
 from ..results.formats.files import opened, written
 from ..results.formats.reading import Lines, Record
-from ..results.formats.row import Letters, Row, row_of, shown_name
-from ..results.formats.writer import Setting, mode_in_words
+from ..results.formats.short import WIDTH, folded
+from ..results.formats.writer import Letters, Row, Setting, mode_in_words, row_of, shown_name
 from ..scoring.scoring import make_scoring
 from ..sequences.alphabet import PIECE, is_nucleotide
 from ..sequences.lent import refuse_masked
@@ -293,21 +292,16 @@ def _alignments(results: Any, depth: int = 3) -> Iterator[Alignment]:
             yield from _alignments(one, depth - 1)
 
 
-def _parts(rows: Iterable[Row]) -> Iterator[Iterable[Row]]:
+def _parts(rows: Iterable[Row]) -> Iterator[Columns]:
     """Rows that are written at once; those of an iterator one by one, as they come."""
-    if isinstance(rows, TableRows):
-        yield from rows.parts()
-        return
-    source, count = iter(rows), AT_ONCE if isinstance(rows, list) else 1
-    while some := list(islice(source, count)):
-        yield some
+    return columns_of(rows, AT_ONCE if isinstance(rows, list) else 1)
 
 
 def _targets_of(rows: Iterable[Row]) -> list[tuple[str, int]]:
     """Names and lengths of the targets of results, in their order."""
     found: dict[str, Letters] = {}
     last: Letters | None = None
-    for target in chain.from_iterable(map(_targets, _parts(rows))):
+    for target in chain.from_iterable(part.letters()[1] for part in _parts(rows)):
         if target is last:
             continue
         last = target
@@ -319,10 +313,6 @@ def _targets_of(rows: Iterable[Row]) -> list[tuple[str, int]]:
                 "give them names: Sequence objects, or names= with pairs="
             )
     return [(name, len(target)) for name, target in found.items()]
-
-
-def _targets(part: Iterable[Row]) -> Iterable[Letters]:
-    return part.letters()[1] if isinstance(part, TableRows) else [row.target for row in part]
 
 
 def _named(target: Any) -> tuple[str, int]:

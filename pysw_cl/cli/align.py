@@ -12,7 +12,7 @@ from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any
 
 from ..errors import RangeError, SequenceError
-from ..results.formats.row import Row, row_of
+from ..results.formats.writer import Row, row_of
 from .arguments import declare, declare_compared, declare_run
 from .asked import align_asked, check_together, setting_asked, usage
 from .output import Results, Running, running

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..results.formats import FOREIGN, end_of_name, format_of_file
-from ..results.formats.row import row_of, shown_name
+from ..results.formats.writer import row_of, shown_name
 from .arguments import DEVICE, FORMAT, SCORING, declare
 from .asked import check_output, options_asked, resources_asked, setting_asked, usage
 from .output import Results, running

@@ -19,8 +19,7 @@ from .progress import progress_of, room_for_output
 if TYPE_CHECKING:
     from ..api.bar import ProgressBar
     from ..planning.plan import Plan
-    from ..results.formats.row import Row
-    from ..results.formats.writer import Setting
+    from ..results.formats.writer import Row, Setting
     from ..results.stats import Stats
 
 T = TypeVar("T")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CheckpointError, PlanError, Stopped
-from ..results.formats.row import row_of
+from ..results.formats.writer import row_of
 from .arguments import declare, declare_run
 from .asked import check_output, resources_asked, setting_asked, usage
 from .output import Results, running

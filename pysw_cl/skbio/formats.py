@@ -22,8 +22,7 @@ from ..results.formats import make_writer
 from ..results.formats.blast import STANDARD, fields_asked
 from ..results.formats.paf import read
 from ..results.formats.reading import Lines, Record
-from ..results.formats.row import row_of, without_blanks
-from ..results.formats.writer import Setting
+from ..results.formats.writer import Setting, row_of, without_blanks
 
 paf = create_format("paf")
 

@@ -10,8 +10,7 @@ from test_cli import fasta, run
 
 import pysw_cl
 from pysw_cl.results.formats import make_writer, paf
-from pysw_cl.results.formats.row import row_of
-from pysw_cl.results.formats.writer import Setting
+from pysw_cl.results.formats.writer import Setting, row_of
 
 A, B = "ACGTACGTTTGGGG", "ACGTACGCCGGGG"
 OPTIONS = ("--alignments", "3", "--match", "2", "--gap-open", "4", "--plan", "engine=reference")

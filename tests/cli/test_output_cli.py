@@ -17,7 +17,7 @@ from test_cli import A, B, fails, fasta, run
 
 from pysw_cl.api.bar import ProgressBar
 from pysw_cl.cli import batches
-from pysw_cl.results.formats.tsv import COLUMNS
+from pysw_cl.results.formats.short import COLUMNS
 
 
 @pytest.fixture

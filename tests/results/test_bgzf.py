@@ -15,7 +15,7 @@ import pytest
 from writing import named, random_results
 
 import pysw_cl
-from pysw_cl.results.formats.bgzf import BlockGzip
+from pysw_cl.results.formats.files import BlockGzip
 
 
 def blocks(data: bytes) -> list[bytes]:

@@ -14,9 +14,8 @@ from pysw_cl.drivers.options import ManyOptions
 from pysw_cl.results.cigar import Runs
 from pysw_cl.results.formats import FORMATS, make_writer, usual_format
 from pysw_cl.results.formats.columns import TableRows
-from pysw_cl.results.formats.row import Row, row_of
-from pysw_cl.results.formats.tsv import COLUMNS
-from pysw_cl.results.formats.writer import Setting
+from pysw_cl.results.formats.short import COLUMNS
+from pysw_cl.results.formats.writer import Row, Setting, row_of
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.sequences.sequence import Sequence, as_letters
 
@@ -109,7 +108,7 @@ def test_registry() -> None:
 
 
 def test_the_registry_needs_no_numpy() -> None:
-    code = "import sys, pysw_cl.results.formats.row; sys.exit('numpy' in sys.modules)"
+    code = "import sys, pysw_cl.results.formats.writer; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
 
 

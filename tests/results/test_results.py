@@ -18,8 +18,7 @@ from pysw_cl.results.aligned_pair import unscale
 from pysw_cl.results.alignment import Alignment
 from pysw_cl.results.cigar import Runs
 from pysw_cl.results.formats import make_writer, paf, pair
-from pysw_cl.results.formats.row import row_of
-from pysw_cl.results.formats.writer import Setting
+from pysw_cl.results.formats.writer import Setting, row_of
 from pysw_cl.results.stats import Stats
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.sequences.sequence import Sequence, as_letters

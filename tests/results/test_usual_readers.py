@@ -19,7 +19,7 @@ from writing import PLAN, named, random_text, written
 import pysw_cl
 from pysw_cl.errors import InputError
 from pysw_cl.results.formats import FORMATS
-from pysw_cl.results.formats.row import without_blanks
+from pysw_cl.results.formats.writer import without_blanks
 
 #: Names that all formats can hold, and others.
 PLAIN = ["q", "sp|P01308.2|INS_HUMAN", "chr1:1-20", "a_b~c", "HLA-A*01:01=x", "0", "x" * 254]

@@ -17,8 +17,7 @@ from pysw_cl import align
 from pysw_cl.errors import InputError, SequenceError
 from pysw_cl.results.alignment import Alignment
 from pysw_cl.results.formats import make_writer, paf, pair
-from pysw_cl.results.formats.row import row_of
-from pysw_cl.results.formats.writer import Setting
+from pysw_cl.results.formats.writer import Setting, row_of
 from pysw_cl.sequences.alphabet import COMPLEMENT
 from pysw_cl.sequences.sequence import Sequence, as_letters
 

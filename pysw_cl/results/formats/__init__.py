@@ -1,4 +1,4 @@
-"""The file formats of results: a registry with a row for each, and a file for each beside this one.
+"""The file formats of results: a registry with a row for each; the files beside this one have them.
 
 A writer is made for one file by `make_writer`, from what is the same for all of its results (a
 `Setting`); see `.writer.Writer`.  A reader is a function that turns the lines of a file into
@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...errors import InputError, shown, whole_number
 
@@ -33,13 +33,12 @@ class Format:
     about: str
     #: The ends of the names of its files, in lower case; the first is the usual one.
     extensions: tuple[str, ...]
+    #: Its module and its class of writers, as "module:class".
+    writer: str
     #: The values of ``output`` that it can show.
     outputs: tuple[str, ...] = ("path",)
     #: The fields of `Setting` that a user may choose for it, of "fields", "width" and "limit".
     takes: tuple[str, ...] = ()
-    #: Its module and its class of writers, as "module:class"; "": `Writer` of the module that is
-    #: called as it is.
-    writer: str = ""
     #: Has its module a function ``read``?
     has_reader: bool = False
     #: Does it hold nucleotides only?
@@ -49,37 +48,25 @@ class Format:
 
 
 FORMATS = {
-    "paf": Format("a line for each alignment, as minimap2 writes it", (".paf",), has_reader=True),
-    "tsv": Format("a table whose first line names the columns", (".tsv",), OUTPUTS),
-    "pair": Format("aligned text, to be read by people", (".pair",), OUTPUTS, ("width", "limit")),
-    "sam": Format(
-        "what samtools reads; nucleotides only",
-        (".sam",),
-        has_reader=True,
-        nucleotides=True,
-        lists_targets=True,
-    ),
+    "paf": Format("a line for each alignment, as minimap2 writes it", (".paf",), "paf:Writer",
+                  has_reader=True),
+    "tsv": Format("a table whose first line names the columns", (".tsv",), "short:Tsv", OUTPUTS),
+    "pair": Format("aligned text, to be read by people", (".pair",), "pair:Writer", OUTPUTS,
+                   ("width", "limit")),
+    "sam": Format("what samtools reads; nucleotides only", (".sam",), "sam:Writer",
+                  has_reader=True, nucleotides=True, lists_targets=True),
     "blast6": Format(
         "BLAST's table, also called 6; '6 qseqid sseqid pident' chooses its columns",
-        (".blast6", ".b6", ".m8"),
-        takes=("fields",),
-        writer="blast:Table",
-        has_reader=True,
-    ),
-    "blast7": Format(
-        "the same with comments, also called 7",
-        (".blast7", ".b7"),
-        takes=("fields",),
-        writer="blast:CommentedTable",
-        has_reader=True,
-    ),
-    "maf": Format("UCSC's blocks of aligned letters", (".maf",)),
-    "fasta": Format(
-        "two records with gaps for each alignment", (".afa", ".fasta", ".fa"), takes=("width",)
-    ),
-    "bed": Format("the aligned part of the target, for bedtools", (".bed",)),
-    "jsonl": Format("a JSON object on each line", (".jsonl", ".ndjson"), OUTPUTS),
-}
+        (".blast6", ".b6", ".m8"), "blast:Table", takes=("fields",), has_reader=True),
+    "blast7": Format("the same with comments, also called 7", (".blast7", ".b7"),
+                     "blast:CommentedTable", takes=("fields",), has_reader=True),
+    "maf": Format("UCSC's blocks of aligned letters", (".maf",), "short:Maf"),
+    "fasta": Format("two records with gaps for each alignment", (".afa", ".fasta", ".fa"),
+                    "short:Fasta", takes=("width",)),
+    "bed": Format("the aligned part of the target, for bedtools", (".bed",), "short:Bed"),
+    "jsonl": Format("a JSON object on each line", (".jsonl", ".ndjson"), "short:JsonLines",
+                    OUTPUTS),
+}  # fmt: skip
 #: The ends of names of compressed files.
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 #: Ends of names of files that are of none of these formats, and which everybody takes for others.
@@ -148,8 +135,8 @@ def make_writer(name: str, setting: Setting) -> Writer:
     """A writer of one file.  Raises InputError if the format cannot hold the results, or has no
     such field."""
     check(name, setting)
-    module, kind = _module(name)
-    writer: Writer = getattr(module, kind or "Writer")(setting)
+    module, _, kind = FORMATS[name].writer.partition(":")
+    writer: Writer = getattr(import_module(f".{module}", __name__), kind)(setting)
     return writer
 
 
@@ -159,10 +146,6 @@ def reader_of(name: str) -> Callable[..., Iterator[Record]]:
     if not FORMATS[name].has_reader:
         able = ", ".join(other for other, one in FORMATS.items() if one.has_reader)
         raise InputError(f"{name} is written only; there are readers for {able}")
-    reader: Callable[..., Iterator[Record]] = _module(name)[0].read
+    module = FORMATS[name].writer.partition(":")[0]
+    reader: Callable[..., Iterator[Record]] = import_module(f".{module}", __name__).read
     return reader
-
-
-def _module(name: str) -> tuple[Any, str]:
-    module, _, kind = (FORMATS[name].writer or name).partition(":")
-    return import_module(f".{module}", __name__), kind

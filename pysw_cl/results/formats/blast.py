@@ -23,11 +23,21 @@ from ...errors import InputError, printable
 from ...scoring.scoring import Scoring, cached_scoring
 from ...sequences.alphabet import Letters, is_nucleotide
 from ..cigar import DIAGONAL, QUERY, TARGET, Runs, joined, piece_runs
-from . import columns, writer
+from . import columns
 from .columns import Columns, Texts, texts
 from .reading import Lines, Record
-from .row import Row, aligned_texts, complement, runs_of, shown_name
-from .writer import PROGRAM, VERSION, Setting, as_scored
+from .writer import (
+    PROGRAM,
+    VERSION,
+    ByQuery,
+    Row,
+    Setting,
+    aligned_texts,
+    as_scored,
+    complement,
+    runs_of,
+    shown_name,
+)
 
 #: The columns of a table unless others are asked for; ``std`` stands for them.
 STANDARD = (
@@ -50,7 +60,7 @@ class _Hits:
     @cached_property
     def rows(self) -> list[Row]:
         """The results as rows."""
-        return self.some.rows()
+        return list(self.some)
 
     def subject(self, side: int) -> Texts:
         """The first (0) or last (1) position of each subject, along the query."""
@@ -189,7 +199,7 @@ class Table(columns.Table):
         return [FIELDS[name][1](hits) for name in self.fields]
 
 
-class CommentedTable(writer.ByQuery):
+class CommentedTable(ByQuery):
     """Writes a table with comments before the lines of each query.
 
     Their first line begins with the name of a program of BLAST's, by which readers know the format,

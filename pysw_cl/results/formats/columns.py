@@ -3,7 +3,7 @@ strings, which takes a fraction of the time of formatting each row."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import islice, repeat
@@ -17,8 +17,7 @@ from ...sequences.sequence import Sequence as Named
 from ...sequences.sequence import as_sequence
 from ..aligned_pair import AlignedPair
 from ..cigar import Runs
-from . import writer
-from .row import Letters, Plain, Row, shown_name, without_blanks
+from .writer import Letters, Plain, Row, Writer, shown_name, without_blanks
 
 Texts = list[str]
 #: Results that are Python objects at once.
@@ -42,13 +41,20 @@ class Columns:
     def __len__(self) -> int:
         return len(self.pairs)
 
-    def rows(self) -> list[Row]:
-        """The results as rows."""
-        return list(self.pairs)
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.pairs)
+
+    def parts(self) -> Iterator[Columns]:
+        """The results, not too many at once."""
+        yield self
 
     def some(self, chosen: list[int]) -> Columns:
         """Some of them."""
         return Columns([self.pairs[k] for k in chosen])
+
+    def letters(self) -> tuple[list[Letters], list[Letters]]:
+        """Queries and targets.  The same object in rows that follow each other is one here, too."""
+        return [row[0] for row in self.pairs], [row[1] for row in self.pairs]
 
     def each(self, name: str) -> list[Any]:
         """A field of `Row` as Python objects, None where it is not known."""
@@ -140,14 +146,10 @@ class TableRows(Columns):
             yield from map(_row, zip(*part.letters(), *values, make, strict=False))
 
     def parts(self) -> Iterator[TableRows]:
-        """The rows, not too many at once."""
         for start in range(0, len(self.pairs), AT_ONCE):
             some = slice(start, start + AT_ONCE)
             given = None if self._given is None else self._given[some]
             yield TableRows(self.pairs[some], self.table[some], self._common, given)
-
-    def rows(self) -> list[Row]:
-        return list(self)
 
     def some(self, chosen: list[int]) -> TableRows:
         given = None if self._given is None else [self._given[k] for k in chosen]
@@ -178,8 +180,6 @@ class TableRows(Columns):
         return [shown_name(pair[side], default) for pair in known]
 
     def letters(self) -> tuple[list[Letters], list[Letters]]:
-        """Queries and targets.  The same object in rows that follow each other is one here, too."""
-
         def made(given: Any, name: str) -> Letters:
             if type(given) in (str, bytes):
                 return Plain(given, name)
@@ -221,18 +221,21 @@ def _alignment(common: dict[str, Any], row: Row) -> AlignedPair:
     return AlignedPair(query=query, target=target, runs=runs, **more, **common)
 
 
-def columns_of(rows: Iterable[Row]) -> Iterator[Columns]:
-    """Results as columns, not too many at once."""
-    if isinstance(rows, TableRows):
+def columns_of(rows: Iterable[Row], most: int = AT_ONCE) -> Iterator[Columns]:
+    """Results as columns, at most so many at once."""
+    if isinstance(rows, Columns):
         yield from rows.parts()
         return
     source = iter(rows)
-    while some := list(islice(source, AT_ONCE)):
+    while some := list(islice(source, most)):
         yield Columns(some)
 
 
-class Table(writer.Writer):
-    """Writes a table with tabs, a line for each result."""
+class Table(Writer):
+    """Writes a table with tabs, a line for each result; ``columns`` makes the columns of some
+    results, of which there is at least one."""
+
+    columns: Callable[[Columns], Iterable[Iterable[str]]]
 
     #: The name of a format that needs paths, and has no line for one without columns.
     of_paths = ""
@@ -250,10 +253,6 @@ class Table(writer.Writer):
             if len(some)
             for line in map("\t".join, zip(*self.columns(some), strict=True))
         )
-
-    def columns(self, some: Columns) -> Iterable[Iterable[str]]:
-        """The columns of some results, of which there is at least one."""
-        raise NotImplementedError
 
 
 def texts(values: NDArray[Any]) -> Texts:

@@ -16,8 +16,7 @@ from ..aligned_pair import AlignedPair
 from . import columns
 from .columns import shares, texts
 from .reading import Lines, Record, runs_in
-from .row import row_of
-from .writer import Setting
+from .writer import Setting, row_of
 
 
 def line(found: AlignedPair) -> str:

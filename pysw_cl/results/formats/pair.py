@@ -17,8 +17,7 @@ from ...errors import printable
 from ..aligned_pair import AlignedPair
 from ..cigar import DIAGONAL, OP_TO_MOVE
 from . import writer
-from .row import Row
-from .writer import mode_in_words
+from .writer import Row, mode_in_words
 
 #: Columns in a block, unless another number is asked for.
 WIDTH = 60

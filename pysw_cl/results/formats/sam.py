@@ -17,10 +17,21 @@ from typing import Any
 from ...errors import InputError, printable
 from ...sequences.alphabet import AMBIGUITY, NUCLEOTIDES
 from ..pair_paths import LONGEST_RUN
-from . import writer
 from .reading import Lines, Record, known_matches, runs_in
-from .row import Letters, Row, bytes_of, complement, runs_of, shown_name, without_blanks
-from .writer import PROGRAM, VERSION, Setting, as_scored, cigar_of
+from .writer import (
+    PROGRAM,
+    VERSION,
+    ByQuery,
+    Letters,
+    Row,
+    Setting,
+    as_scored,
+    bytes_of,
+    complement,
+    runs_of,
+    shown_name,
+    without_blanks,
+)
 
 _QUERY_NAME = re.compile("[!-?A-~]{1,254}")
 _TARGET_NAME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*")
@@ -34,7 +45,7 @@ _BAM = bytes(
 _MINUS, _UNMAPPED, _SECONDARY = 16, 4, 256
 
 
-class Writer(writer.ByQuery):
+class Writer(ByQuery):
     """Writes SAM."""
 
     def __init__(self, setting: Setting) -> None:
@@ -77,7 +88,7 @@ class Writer(writer.ByQuery):
         return "".join(map(self._query_lines, groups))
 
     def _query_lines(self, rows: list[Row]) -> str:
-        found = [row for row in rows if cigar_of(row, "SAM") and row.has_both]
+        found = [row for row in rows if row.cigar_for("SAM") and row.has_both]
         if not found:
             query = rows[0].query
             return (

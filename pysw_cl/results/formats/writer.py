@@ -1,26 +1,156 @@
-"""What all writers have in common: a writer turns the results of one file into text, part by part.
+"""What all writers have in common: one result as they see it, wherever it comes from, and how they
+turn the results of one file into text, part by part.
 
-Whoever has the file asks for ``header()`` once, then for ``text(rows)`` of some results at a time,
-and at last for ``end()``; the file is these texts in turn.  A result is a :class:`.row.Row`,
-whichever function it comes from.
+Whoever has the file asks a `Writer` for ``header()`` once, then for ``text(rows)`` of some results
+at a time, and at last for ``end()``; the file is these texts in turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ..._version import __version__
-from ...errors import InputError
-from ...sequences.alphabet import folds_case
+from ...errors import InputError, printable
 
 if TYPE_CHECKING:
-    from ...scoring.scoring import Scoring
-    from .row import Letters, Row
+    import numpy as np
+    from numpy.typing import NDArray
 
+    from ...scoring.scoring import Scoring
+    from ...sequences.sequence import Sequence as Named
+    from ..aligned_pair import AlignedPair
+
+#: A sequence as formats have it.
+Letters: TypeAlias = "Named | Plain"
 #: The program that is named in files.
 PROGRAM, VERSION = "pysw_cl", __version__
+_RUN = re.compile("([0-9]+)([=XMID])")
+
+
+class Plain:
+    """A sequence that was given as a str or bytes, which becomes an array when it is needed."""
+
+    __slots__ = ("_letters", "given", "name")
+    description = ""
+    quality = None
+
+    def __init__(self, given: str | bytes, name: str = "") -> None:
+        self.given, self.name = given, name
+        self._letters: NDArray[np.uint8] | None = None
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+    def read(self, start: int = 0, stop: int | None = None) -> NDArray[np.uint8]:
+        """Its letters from ``start`` up to ``stop`` in ASCII."""
+        if self._letters is None:
+            from ...sequences.sequence import as_sequence
+
+            self._letters = as_sequence(self.given, check=False).letters
+        return self._letters[start:stop]
+
+
+class Row(NamedTuple):
+    """A result of `align` or a row of `align_many`.  What was not computed is None; else as in
+    `Alignment`."""
+
+    query: Letters
+    target: Letters
+    score: int | float
+    #: "plus" or "minus".
+    strand: str
+    query_start: int | None
+    query_end: int | None
+    target_start: int | None
+    target_end: int | None
+    matches: int | None
+    columns: int | None
+    cigar: str | None
+    second_best: int | float | None
+    #: Makes the whole alignment from this row.
+    make: Callable[[Row], AlignedPair]
+
+    @property
+    def has_both(self) -> bool:
+        """Has the path a letter of the query and one of the target?  A global path may be a gap in
+        one of them alone, which has no place in formats whose positions are inclusive."""
+        return self.query_start != self.query_end and self.target_start != self.target_end
+
+    def alignment(self) -> AlignedPair:
+        """The whole alignment."""
+        return self.make(self)
+
+    def cigar_for(self, what: str) -> str:
+        """The CIGAR.  Raises InputError, with the name of a format, if there is none."""
+        if self.cigar is None:
+            raise InputError(f"{what} needs a path; align with output='path', or write TSV")
+        return self.cigar
+
+
+_fields = attrgetter(*Row._fields[:-1])
+
+
+def row_of(found: AlignedPair) -> Row:
+    """The row of an alignment."""
+    return Row._make((*_fields(found), lambda _: found))
+
+
+def shown_name(of: Letters, default: str) -> str:
+    """A sequence's name without blanks, which would break a line of columns."""
+    return without_blanks(of.name, default)
+
+
+def without_blanks(name: str, default: str) -> str:
+    """A name as a column can have it."""
+    if name and name.isprintable() and " " not in name:
+        return name
+    return printable(name, "_") or default
+
+
+def runs_of(cigar: str) -> list[tuple[int, str]]:
+    """The runs of an extended CIGAR: length and operation of each."""
+    return [(int(length), op) for length, op in _RUN.findall(cigar)]
+
+
+@cache
+def complement() -> bytes:
+    """The table of complements, for bytes."""
+    from ...sequences.alphabet import COMPLEMENT
+
+    return COMPLEMENT.tobytes()
+
+
+def bytes_of(of: Letters, start: int | None = None, end: int | None = None) -> bytes:
+    """Letters of a sequence, all of them by default."""
+    if isinstance(of, Plain):
+        part = of.given[start:end]
+        return part.encode("ascii") if isinstance(part, str) else part
+    return of.read(start or 0, end).tobytes()
+
+
+def aligned_texts(row: Row) -> tuple[str, str]:
+    """`AlignedPair.aligned` of a row with a path, which is faster here for short ones."""
+    letters = bytes_of(row.query, row.query_start, row.query_end)
+    if row.strand == "minus":
+        letters = letters.translate(complement())[::-1]
+    query = letters.decode("ascii")
+    target = bytes_of(row.target, row.target_start, row.target_end).decode("ascii")
+    if row.cigar is None or not ("I" in row.cigar or "D" in row.cigar):
+        return query, target
+    ours: list[str] = []
+    theirs: list[str] = []
+    i = j = 0
+    for length, op in runs_of(row.cigar):
+        rows, columns = length * (op != "D"), length * (op != "I")
+        ours.append(query[i : i + rows] or "-" * length)
+        theirs.append(target[j : j + columns] or "-" * length)
+        i, j = i + rows, j + columns
+    return "".join(ours), "".join(theirs)
 
 
 @dataclass(frozen=True)
@@ -51,7 +181,9 @@ class Setting:
 
 
 class Writer:
-    """Writes one file in one format."""
+    """Writes one file in one format.  ``entry`` is the text of one result."""
+
+    entry: Callable[[Row], str]
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
@@ -64,17 +196,16 @@ class Writer:
         """The text of the next results, as far as it can be said before later ones are known."""
         return "".join(map(self.entry, rows))
 
-    def entry(self, row: Row) -> str:
-        """The text of one result."""
-        raise NotImplementedError
-
     def end(self) -> str:
         """What stands after all results."""
         return ""
 
 
 class ByQuery(Writer):
-    """A writer that has to know all results of a query, which follow each other, at once."""
+    """A writer that has to know all results of a query, which follow each other, at once:
+    ``queries`` makes the text of those of some queries, given in lists."""
+
+    queries: Callable[[list[list[Row]]], str]
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
@@ -95,10 +226,6 @@ class ByQuery(Writer):
         held, self._held = self._held, []
         return self.queries([held]) if held else ""
 
-    def queries(self, groups: list[list[Row]]) -> str:
-        """The text of all results of some queries, given in lists."""
-        raise NotImplementedError
-
 
 def _same(one: Letters, other: Letters) -> bool:
     """Are two queries one?"""
@@ -110,6 +237,8 @@ def _same(one: Letters, other: Letters) -> bool:
 def as_scored(scoring: Scoring | None) -> bytes:
     """The table of what bytes of aligned letters are written as: the letter of the alphabet that
     they are scored as, in upper case where case does not count; gaps stay."""
+    from ...sequences.alphabet import folds_case
+
     if scoring is None:
         return bytes(range(256))
     letters = scoring.letters.upper() if folds_case(scoring.letters) else scoring.letters
@@ -122,10 +251,3 @@ def mode_in_words(mode: str, free_ends: Iterable[bool] = ()) -> str:
     """The mode, and the free ends, if any, as the command line takes them."""
     ends = [str(int(is_free)) for is_free in free_ends]
     return f"{mode}; free ends {','.join(ends)}" if "1" in ends else mode
-
-
-def cigar_of(row: Row, what: str) -> str:
-    """The CIGAR of a result.  Raises InputError if it has none."""
-    if row.cigar is None:
-        raise InputError(f"{what} needs a path; align with output='path', or write TSV")
-    return row.cigar
