@@ -76,17 +76,11 @@ class BatchDriver(Batches):
             found.minus[~found.alone] = minus[~found.alone]
         found.stats.device_bytes = self.engine.peak_bytes
 
-    @property
-    def _longest(self) -> int:
-        """The longest sequence that is not aligned alone, pieces aside."""
-        tuning = self.tuning
-        return tuning.longest if self.vector else min(tuning.longest, tuning.gpu_longest)
-
     def _parts(self, pairs: Sequence[Any]) -> Iterable[PartOf]:
         """The pairs in parts, as `parts` gives them."""
         tuning, alphabet = self.tuning, self.scoring.alphabet
         most = tuning.cpu_pairs if self.vector else tuning.gpu_pairs
-        longest = max(self._longest, tuning.most_letters * self.cuts)
+        longest = max(self.longest, tuning.most_letters * self.cuts)
         if not isinstance(pairs, Batch):
             most = most if self.vector else min(most, tuning.gpu_listed_pairs)
             return parts(pairs, most, tuning.most_letters, longest, alphabet)
@@ -112,13 +106,12 @@ class BatchDriver(Batches):
             mates, lane_cells = tuning.gpu_mates, tuning.gpu_lane_cells
         away = lonely(part, tuning.alone_cells, mates, lane_cells)
         if self.cuts:  # pieces of longer targets only
-            away |= np.maximum(part.m, part.n) > self._longest
+            away |= np.maximum(part.m, part.n) > self.longest
         if away.any():
-            self.single += part.index[away].tolist()
-            part = part.take(~away)
+            part = self._leave(part, away)
+        if how == "traceback":
+            part = self._counted(part, turned)
         if how in PATHS:
-            if how == "traceback":
-                part = self._counted(part, turned)
             self._begin_paths(part, how)
             return
         if how == "score" and "target_end" in self.found.values:
@@ -131,23 +124,23 @@ class BatchDriver(Batches):
         """Start the batches of pairs whose matches are counted in the sweep, because they are
         large; returns the others."""
         large = part.cells > self.tuning.counted_cells
-        if not large.any():
-            return part
-        large &= ~self._far(part)
-        if not (turned or self.scoring.by_position):
+        if large.any():
+            large &= ~self._far(part)
+            if turned or self.scoring.by_position:  # counting finds no start, and no such letters
+                return self._leave(part, large)
             self._begin(part.take(large), "counts")
-        else:  # counting finds no start, and no letters of positions
-            self.single += part.index[large].tolist()
-        return part.take(~large)
+            part = part.take(~large)
+        return part
 
     def _in_pieces(self, part: Part, how: str) -> Part:
         """Compute the pairs of a part that are compared in pieces; returns the others."""
         if not self.cuts or (self.scoring.by_position and how in PATHS):
             return part
         lanes = self.engine.lanes.pairs(self.least_width) * self.engine.workers
-        chosen, every = in_pieces(part, self._reach(part.m), self.tuning, lanes)
-        if not chosen.any():
+        found = in_pieces(part, self._reach(part.m), self.tuning, lanes)
+        if found is None:
             return part
+        chosen, every = found
         self._check_letters(part.take(chosen))  # pieces have numbers of their own
         for pieces in every:
             self._compute(pieces, how)
@@ -207,19 +200,16 @@ class BatchDriver(Batches):
 
     def _far(self, part: Part) -> Bools:
         """Of which pairs are the ends found first, and then paths near these ends?  Where targets
-        are long, or where little of the pairs before was near their ends."""
+        are far longer than their paths, or where little of the pairs before was near their ends."""
 
-        def long() -> Bools | None:
-            """Which have targets far longer than their paths?  None if nothing bounds these."""
-            reach = self._reach(part.m)
-            return None if reach is None else np.asarray(part.n >= self.tuning.far * reach)
+        def long() -> Bools:
+            reach = None if self.scoring.by_position else self._reach(part.m)
+            if reach is None:  # nothing bounds the paths
+                return np.zeros(len(part), np.bool_)
+            return np.asarray(part.n >= self.tuning.far * reach)
 
-        far = None
-        if not self.scoring.by_position:
-            far = part.once(("far", *self._comparison()), long)
-        if far is None:
-            return np.zeros(len(part), np.bool_)
-        far, short = far.copy(), self.paths.near < self.tuning.near_share * self.paths.all
+        far = part.once(("far", *self._comparison()), long).copy()
+        short = self.paths.near < self.tuning.near_share * self.paths.all
         if self._looks_near(part) and (self._finds_starts or short):
             far[:] = True
         if part.kept:  # its codes are kept for all pairs of a part

@@ -27,22 +27,21 @@ def in_order(part: Part, lanes: int) -> Part:
     Pairs sorted by target length are cut into runs; a run has about as many groups as there are
     runs.  Each run is sorted by query length.
     """
-    return part.once(("order", lanes), lambda: _in_order(part, lanes))
 
+    def made() -> Part:
+        m, n = part.m, part.n
+        if len(part) <= lanes or (m.min() == m.max() and n.min() == n.max()):
+            return part
+        if max(m.max(), n.max()) < 1 << 16:
+            m, n = m.astype(np.uint16), n.astype(np.uint16)  # for these sorting is by radix
+        run = lanes * max(1, round((-(-len(part) // lanes)) ** 0.5))
+        by_n = np.argsort(~n, kind="stable")
+        number = np.empty(len(part), np.uint16)
+        number[by_n] = np.arange(len(part)) // run
+        by_m = np.argsort(~m, kind="stable")
+        return part.take(by_m[np.argsort(number[by_m], kind="stable")])
 
-def _in_order(part: Part, lanes: int) -> Part:
-    m, n = part.m, part.n
-    if len(part) <= lanes or (m.min() == m.max() and n.min() == n.max()):
-        return part
-    if max(m.max(), n.max()) < 1 << 16:
-        m, n = m.astype(np.uint16), n.astype(np.uint16)  # for these sorting is by radix
-    groups = -(-len(part) // lanes)
-    run = lanes * max(1, round(groups**0.5))
-    by_n = np.argsort(~n, kind="stable")
-    number = np.empty(len(part), np.uint16)
-    number[by_n] = np.arange(len(part)) // run
-    by_m = np.argsort(~m, kind="stable")
-    return part.take(by_m[np.argsort(number[by_m], kind="stable")])
+    return part.once(("order", lanes), made)
 
 
 def group_cells(part: Part, lanes: int, columns: int) -> tuple[Lengths, Lengths]:
@@ -122,19 +121,19 @@ class Pieces:
 
 def in_pieces(
     part: Part, reach: Lengths | None, tuning: PairTuning, lanes: int
-) -> tuple[NDArray[np.bool_], Iterator[Pieces]]:
+) -> tuple[NDArray[np.bool_], Iterator[Pieces]] | None:
     """Which pairs are compared in pieces, on so many ``lanes`` of the device, and the pieces of
-    some of them at a time.  ``reach``: that of the paths of each pair; None: nothing bounds it."""
+    some of them at a time; None: no pair is.  ``reach``: that of the paths of each pair; None:
+    nothing bounds it."""
     chosen = (part.m <= tuning.piece_rows) & (part.cells > tuning.alone_cells)
     if reach is None or not chosen.any():
-        return np.zeros(len(part), np.bool_), iter(())
+        return None
     most = int(part.n[chosen].sum(dtype=np.int64)) // (ROUNDS * lanes)
     size = max(LEAST * int(reach[chosen].max()), min(tuning.piece_letters, most))
     chosen &= part.n >= 2 * size
     some, letters = part.take(chosen), int(part.n[chosen].sum(dtype=np.int64))
     if letters < FULL * lanes * size or not len(some):
-        return np.zeros(len(part), np.bool_), iter(())
+        return None
     step, own = max(1, AT_ONCE * lanes * size * len(some) // letters), reach[chosen]
-    starts = range(0, len(some), step)
-    each = (slice(start, start + step) for start in starts)
+    each = (slice(start, start + step) for start in range(0, len(some), step))
     return chosen, (Pieces.of(some.take(at), own[at], size) for at in each)

@@ -75,6 +75,8 @@ class Batches:
         self.engine, self.scoring, self.one, self.done = engine, scoring, one, done
         self.found, self.tuning = one.found, tuning
         self.vector = engine.vectors
+        #: The longest sequence that is not aligned alone, pieces aside.
+        self.longest = tuning.longest if self.vector else min(tuning.longest, tuning.gpu_longest)
         #: May long targets be compared in pieces?
         self.cuts = self.vector and (engine.local or engine.ends == FREE_QUERY)
         least = local_width(scoring) if engine.local else 16
@@ -126,29 +128,31 @@ class Batches:
         if moves:
             bad |= computed // 2 > min(tuning.group_moves, engine.most_bytes)
         if bad.any():
-            alone = np.repeat(bad, lanes)[: len(part)]
-            self.single += part.index[alone].tolist()
-            part, computed = part.take(~alone), computed[~bad]
+            part, computed = self._leave(part, np.repeat(bad, lanes)[: len(part)]), computed[~bad]
         if not len(part):
             return
-        places = [0]
+        places, codes = [0], None
         if moves:
             places = cuts(computed, lanes, 2 * self._most_moves(int(computed.max()) // 2))
-        codes = None
         if part.kept:
             most = int(tuning.kept_share * engine.memory_bytes)
-            given = part.text, part.pairs, part.groups(lanes, columns), width, most
-            codes = engine.kept_codes(*given)
+            groups = part.groups(lanes, columns)
+            codes = engine.kept_codes(part.text, part.pairs, groups, width, most)
         for start, stop in pairwise([*places, len(part)]):
             some = part if stop - start == len(part) else part.take(slice(start, stop))
-            kept = None if codes is None else (codes, start)
             groups, near = some.groups(lanes, columns), some.whole is not None
             tops = self.one.second_best and not near and how != "score"
             execution = engine.execution(groups, len(some), width, how, tops)
+            kept = None if codes is None else (codes, start)
             batch = engine.start(some.text, some.pairs, execution, kept, near)
             self.under_way.append(Under(some, width, how, batch, wanted))
             cost = Stats({f"batch/{engine.lanes.name}/{width}": some.all_cells}, 1 + moves)
             self.found.stats.add_cost(cost)
+
+    def _leave(self, part: Part, alone: Bools) -> Part:
+        """The pairs of a part but those that are to be aligned ``alone``."""
+        self.single += part.index[alone].tolist()
+        return part.take(~alone)
 
     def _most_moves(self, group: int) -> int:
         """Bytes of the moves of a batch whose largest group has ``group`` of them."""
@@ -163,30 +167,29 @@ class Batches:
         that outgrew their lanes start again in wider ones."""
         while len(self.under_way) > most:
             under = self.under_way.popleft()
-            part, width, how, batch, _ = under
+            part, width, how, batch, wanted = under
             batch.finish(None if self.found.paths is None else self.found.paths.room)
-            found = batch.found
-            known = batch.lent is not None and batch.lent.there
-            if not known and found[-1].any():
+            found, lent = batch.found, batch.lent
+            if not (lent is not None and lent.there) and found[-1].any():
                 self.one.check(int(part.index[found[-1] != 0].min()))
-            if batch.lent is not None:
-                batch.lent.done()
-            outgrown = np.zeros(len(part), np.bool_)
+            if lent is not None:
+                lent.done()
+            sure = np.ones(len(part), np.bool_)
             if self.engine.local and width < 32:
-                outgrown = found[0] > local_limit(self.scoring, width)
+                sure = found[0] <= local_limit(self.scoring, width)
             if batch.tops is not None:
-                for k in np.flatnonzero(~outgrown).tolist():
+                for k in np.flatnonzero(sure).tolist():
                     self.tops[int(part.index[k])] = batch.tops, k, part.pairs[k]
-            if how == under.wanted:
-                self._take(under, outgrown)
+            all_sure = sure.all()
+            if how == wanted:
+                self._take(under, sure)
             else:
-                if outgrown.any():
-                    part, found = part.take(~outgrown), found[:, ~outgrown]
-                self._begin(self._next(*self._wanted(part, found), how), under.wanted)
-            if outgrown.any():
-                if outgrown.mean() > self.tuning.most_outgrown and len(outgrown) >= 64:
+                some, ends = (part, found) if all_sure else (part.take(sure), found[:, sure])
+                self._begin(self._next(*self._wanted(some, ends), how), wanted)
+            if not all_sure:
+                if 1 - sure.mean() > self.tuning.most_outgrown and len(sure) >= 64:
                     self.least_width = max(self.least_width, 2 * width)
-                self._start(under.part.take(outgrown), 2 * width, how, under.wanted)
+                self._start(part.take(~sure), 2 * width, how, wanted)
             self._align_alone()
 
     def _wanted(self, part: Part, found: Ints) -> tuple[Part, Ints]:
@@ -236,60 +239,58 @@ class Batches:
         many = self.vector or part.all_cells >= self.tuning.gpu_near_cells * len(part)
         return many and not self.scoring.by_position  # whose kernels begin with the first position
 
-    def _take(self, under: Under, outgrown: Bools) -> None:
-        """Take the results of a batch; those of pairs that have ``outgrown`` their lanes will be
-        found again."""
+    def _take(self, under: Under, sure: Bools) -> None:
+        """Take the results of a batch; those of pairs that are not ``sure``, because they have
+        outgrown their lanes, will be found again."""
         part, batch = under.part, under.batch
         found, traced, values = batch.found, batch.traced, self.found.values
         if part.whole is not None:  # rows and columns of the whole matrix
             found[1:3] += part.whole[:, 1:3].T
             if traced is not None:
                 traced[:2] += part.whole[:, 1:3].T
-        for row, name in enumerate(FOUND[:1] if under.how == "score" else FOUND):
-            if name in values and not (traced is not None and name in TRACED):
-                values[name][part.places] = found[row]
+        known = dict(zip(FOUND[:1] if under.how == "score" else FOUND, found[:-1], strict=False))
         if traced is not None:
-            self._take_paths(part, batch, ~outgrown)
+            known |= dict(zip(TRACED, traced, strict=False))
+        for name in known.keys() & values.keys():
+            values[name][part.places] = known[name]
+        if traced is not None:
+            self._take_paths(part, batch, sure)
             weighed = part.whole is None and self._looks_near(part)
             reach = self._reach(found[1], found[0]) if weighed else None
             if reach is not None:
                 self.paths.all += part.all_cells
                 self.paths.near += part.before(found, found[1], reach).all_cells
-                sides = (found[1:3] - traced[:2])[:, ~outgrown]
+                sides = (found[1:3] - traced[:2])[:, sure]
                 self.paths.between += int(np.prod(sides, 0, np.int64).sum())
-        if part.whole is None and not outgrown.any():
-            self.done(part.all_cells, len(part))
-            return
         cells = part.cells
         if part.whole is not None:
             cells, scores = part.whole[:, 0], part.whole[:, 3]
-            for k in np.flatnonzero(~outgrown & (found[0] != scores)).tolist():
-                self._again(int(part.index[k]), int(found[0, k]), int(scores[k]))
-        self.done(int(cells[~outgrown].sum()), int((~outgrown).sum()))
+            self._again(part, sure & (found[0] != scores), found[0], scores)
+        self.done(int(cells[sure].sum()), int(sure.sum()))
 
     def _take_paths(self, part: Part, batch: Running, sure: Bools) -> None:
-        """Take the results of the traceback.  A ``sure`` pair, which fits its lanes, is aligned
-        again alone if its path does not score what the sweep found."""
-        traced = batch.traced
+        """Take the paths, and second best ends.  A ``sure`` pair is aligned again alone if its path
+        does not score what the sweep found."""
+        traced, found = batch.traced, batch.found
         assert traced is not None
-        bad = np.flatnonzero(sure & (traced[5] != batch.found[0]))
-        for row, name in enumerate(TRACED):
-            if name in self.found.values:
-                self.found.values[name][part.places] = traced[row]
         if batch.runs is not None:
             assert self.found.paths is not None
             self.found.paths.add(part.places, batch.runs, traced[4])
+        bad = sure & (traced[5] != found[0])
         for k in np.flatnonzero(sure).tolist() if self.one.second_best else ():
-            number, start, end = int(part.index[k]), traced[:2, k], batch.found[1:3, k]
+            number, start, end = int(part.index[k]), traced[:2, k], found[1:3, k]
             second = self.engine.outside(*self.tops.pop(number), start, end)
             self.found.values["second_best"][number] = second
             if not self.engine.local and (start == end).any():  # its own end lies outside, too
                 self.one.align(number)
-        for k in bad.tolist():
-            self._again(int(part.index[k]), int(traced[5, k]), int(batch.found[0, k]))
+        self._again(part, bad, traced[5], found[0])
 
-    def _again(self, k: int, scores: int, score: int) -> None:
-        """Align pair k alone: its path in the batch has score ``scores``, not ``score``."""
-        self.one.align(k)
-        self.found.stats.recomputed += 1
-        self.found.wrong.append(f"the path of pair {k} scores {scores}, not {score}")
+    def _again(self, part: Part, wrong: Bools, found: Ints, scores: Any) -> None:
+        """Align the ``wrong`` pairs alone, whose paths in the batch have other ``scores`` than were
+        ``found``."""
+        for k in np.flatnonzero(wrong).tolist():
+            number = int(part.index[k])
+            self.one.align(number)
+            self.found.stats.recomputed += 1
+            text = f"the path of pair {number} scores {found[k]}, not {scores[k]}"
+            self.found.wrong.append(text)
