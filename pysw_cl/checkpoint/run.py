@@ -73,7 +73,7 @@ class SavedStrand(StrandStore):
                 self.store.drop("rows", "walk", "band")
 
     def begin_anew(self, progress: PairProgress) -> None:
-        progress.run.check = self._stop_if_late
+        progress.run.check, progress.run.watched = self._stop_if_late, True
 
     def save(self, found: Found) -> None:
         found.stats.seconds = self.clock.seconds()
@@ -90,8 +90,8 @@ class SavedStrand(StrandStore):
         store, run = self.store, progress.run
         if store.has("whole") or store.has("rows-*"):
             return Banded()
-        run.muted = True  # while saved tiles are read
-        run.check = lambda: None  # what is done is counted, to say it
+        run.muted = run.watched = True  # while saved tiles are read; it is said how much was done
+        run.check = lambda: None
         try:
             with writing() as writer:
                 saving = SavingEngine(engine, self.clock, writer, self.disk_size, assumed, run)

@@ -52,6 +52,10 @@ class Stage:
         return f"{self.name} {self.number:,} of {self.of:,}" if self.of > 1 else self.name
 
 
+def untold(done: float, of: float) -> None:
+    """A `Tell` that tells nobody."""
+
+
 class RunProgress:
     """Tells the callback of a run (None: there is none) what is done."""
 
@@ -60,19 +64,16 @@ class RunProgress:
         if callback is not None:
             with suppress(TypeError, ValueError):  # of a function in C
                 self.staged = "stage" in inspect.signature(callback).parameters
+        #: Is what is done counted, for the callback or for somebody else?
+        self.watched = callback is not None
         #: Cells in all, those that are done, and those that earlier runs did.
         self.total = self.done = self._before = 0
         #: Cells a second, as predicted.
         self.speed: float | None = None
         #: Called before each report; an exception that it raises ends the run.
-        self.check: Callable[[], None] | None = None
+        self.check: Callable[[], None] = lambda: None
         #: Is nothing told now, because what earlier runs did is read?  And what is told then.
         self.muted, self._last = False, Stage("")
-
-    @property
-    def watched(self) -> bool:
-        """Is there anybody to tell?"""
-        return self._callback is not None or self.check is not None
 
     def begin(self, total: float) -> None:
         """The run has so many cells.  If all is computed again, the total stays."""
@@ -84,12 +85,9 @@ class RunProgress:
         if self.muted:
             self._before = self.done
             return
-        if self.check is not None:
-            self.check()
-        if self.staged:
-            done, left = self.done - self._before, self.total - self.done
-            stage = replace(stage, work_done=done, work_left=left, predicted_speed=self.speed)
-        self.report(stage)
+        self.check()
+        done, left = self.done - self._before, self.total - self.done
+        self.report(replace(stage, work_done=done, work_left=left, predicted_speed=self.speed))
 
     def unmute(self) -> None:
         """From now on all is told, beginning with what was not."""
@@ -108,7 +106,7 @@ class RunProgress:
         """The next step, of this stage, takes ``work``, and those that follow ``later``.  Call what
         this gives with what is done of the step.  ``begun``: the share that an earlier run did."""
         if not self.watched:
-            return lambda done, of: None
+            return untold
         first, stage = self.done, Stage(name, number, of)
         part = (self.total - first) * work / max(1e-9, work + later)
         self._before += round(part * begun)
@@ -148,20 +146,21 @@ class PairProgress:
             self._step(1, index, self._strands - index, 1.0)
         return self
 
-    def sweep(self, begun: float = 0.0) -> Tell:
-        """The whole matrix is swept next; ``begun``: the share that an earlier run did."""
-        return self._sweep(self._cells, 0.0, PATH, begun)
+    def sweep(
+        self, share: float = 1.0, more: float = 0.0, path: float = PATH, begun: float = 0.0
+    ) -> Tell:
+        """A sweep is next that takes this share of the whole matrix's work; then sweeps of ``more``
+        may follow, and a path of the share ``path`` of these.  ``begun``: the share that an earlier
+        run did."""
+        work, follow = share * self._cells, more * self._cells
+        self._path = path * (work + follow) * (self._stages - 1)
+        self._all = work + follow + self._path
+        return self._step(1, work, self._all * (self._strands - self._strand) - work, begun)
 
     def band(self, share: float, sure: bool) -> Tell:
         """A diagonal band is swept next, which takes this share of the whole matrix's work.
         ``sure``: is it the last one?  Else one of twice its width may follow."""
-        work = share * self._cells
-        return self._sweep(work, 0.0 if sure else 2 * work, BAND_PATH)
-
-    def _sweep(self, work: float, more: float, path: float, begun: float = 0.0) -> Tell:
-        self._path = path * (work + more) * (self._stages - 1)
-        self._all = work + more + self._path
-        return self._step(1, work, self._all * (self._strands - self._strand) - work, begun)
+        return self.sweep(share, 0.0 if sure else 2 * share, BAND_PATH)
 
     def trace(self, end: Hit, begun: Path | None = None) -> Callable[[Path], None]:
         """The path to ``end`` is traced next: call what this gives with the path so far.
@@ -193,23 +192,20 @@ class TopProgress:
         self._left = strands * cells + 2 * paths
         run.begin(self._left)
 
-    def _step(self, work: float) -> Tell:
-        self._left, number = max(0.0, self._left - work), min(self.found + 1, self._count)
-        return self._run.step("alignment", number, self._count, work, self._left)
-
-    def sweep(self) -> Tell:
-        """The next strand is swept for the first time."""
-        return self._step(self._cells)
-
-    def again(self) -> Tell:
-        """Tiles are computed again for the next alignment."""
-        return self._step(FURTHER * self._cells / (self.found + 1) + self._least)
+    def sweep(self, first: bool) -> Tell:
+        """The next strand is swept, or tiles are again, for the next alignment."""
+        further = FURTHER * self._cells / (self.found + 1) + self._least
+        return self._step(self._cells if first else further)
 
     def trace(self, end: Hit) -> Callable[[Path], None]:
         """The path to ``end`` is traced next: call what this gives with the path so far."""
-        return _along(self.again(), end)
+        return _along(self.sweep(False), end)
 
     def finished(self) -> None:
         """There are no more."""
         self._left = 0.0
         self._step(1.0)(1, 1)
+
+    def _step(self, work: float) -> Tell:
+        self._left, number = max(0.0, self._left - work), min(self.found + 1, self._count)
+        return self._run.step("alignment", number, self._count, work, self._left)

@@ -74,7 +74,7 @@ def find_top(
             whole = HeldWhole(engine.plan, *here.shape)
             with matrix:
                 for more in range(number, count + 1):
-                    tell = progress.sweep() if more == 1 else progress.again()
+                    tell = progress.sweep(more == 1)
                     found = matrix.next(last_path or more < count)
                     tell(1, 1)
                     if found.end.score < least:
@@ -85,7 +85,7 @@ def find_top(
         if tiles is None:
             tiles = _Tiles(engine, problem, least)
             touched = set(tiles.areas)
-        tiles.compute(touched, progress.sweep() if number == 1 else progress.again())
+        tiles.compute(touched, progress.sweep(number == 1))
         if not tiles.best:
             return
         end = min(tiles.best.values())
