@@ -28,8 +28,7 @@ from . import formats  # noqa: F401 - registers them in skbio.io
 from .batch import PairAlignResults, pair_align_many
 from .encoding import DELEGATED
 from .many import multi_align, pair_dists
-from .pairs import pair_align, pair_align_nucl, pair_align_prot
-from .routing import install, uninstall, use
+from .pairs import install, pair_align, pair_align_nucl, pair_align_prot, uninstall, use
 
 __all__ = [
     "DELEGATED",

@@ -93,31 +93,28 @@ def pair_align_many(
     except RangeError:
         return _one_by_one(seqs, how, device)
     scores = rows["score"] / given.unit
-    paths = cache(partial(_Paths, rows, batch, ends))  # of all pairs, when the first is asked for
+    paths = cache(partial(_paths, rows, batch, ends))  # of all pairs, when the first is asked for
 
     def made(k: int) -> Any:
         score = float(scores[k])
         there = max_paths and not (local and abs(score) <= tolerance)
-        return result_of(score, paths().path(k) if there else None, bool(max_paths))
+        return result_of(score, paths()(k) if there else None, bool(max_paths))
 
     return PairAlignResults(scores, made)
 
 
-class _Paths:
-    """The paths of a batch."""
+def _paths(rows: NDArray[Any], batch: Batch, ends: Any) -> Callable[[int], PairAlignPath]:
+    """What gives the path of each pair of a batch."""
+    moves, lengths, bounds = merged(*Runs.of_cigars(rows["cigar"].tolist()))
+    names = ("query_start", "query_end", "target_start", "target_end")
+    spans = list(zip(*(rows[name].tolist() for name in names), strict=True))
+    sizes, starts = batch.lengths.tolist(), bounds.tolist()
 
-    def __init__(self, rows: NDArray[Any], batch: Batch, ends: Any) -> None:
-        moves, lengths, bounds = merged(*Runs.of_cigars(rows["cigar"].tolist()))
-        self._moves, self._lengths, self._bounds = moves, lengths, bounds.tolist()
-        names = ("query_start", "query_end", "target_start", "target_end")
-        self._spans = list(zip(*(rows[name].tolist() for name in names), strict=True))
-        self._sizes, self._ends = batch.lengths.ravel().tolist(), ends
+    def path(k: int) -> PairAlignPath:
+        some = slice(starts[k], starts[k + 1])
+        return pair_path(moves[some].copy(), lengths[some].copy(), spans[k], sizes[k], ends)
 
-    def path(self, k: int) -> PairAlignPath:
-        """The path of pair k."""
-        start, stop = self._bounds[k : k + 2]
-        moves, lengths = self._moves[start:stop].copy(), self._lengths[start:stop].copy()
-        return pair_path(moves, lengths, self._spans[k], self._sizes[2 * k : 2 * k + 2], self._ends)
+    return path
 
 
 def _one_by_one(seqs: list[Any], how: tuple[Any, ...], device: Any) -> PairAlignResults:

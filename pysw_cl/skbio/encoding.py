@@ -125,13 +125,16 @@ def _scores(values: bytes, kind: str, gap_open: float, gap_extend: float) -> Sco
     return Scores(scoring, unit, scoring.query_encoding[letters], scoring.target_encoding[letters])
 
 
-def as_ours(error: Exception) -> Exception:
-    """scikit-bio's error as one of this package that derives from the same built-in exception."""
-    if isinstance(error, PyswError):
-        return error
-    kinds = type(error).__mro__
-    built_in = next(base for base in kinds if base.__module__ == "builtins")
-    return _input_error(built_in)(*map(str, error.args[:1]))
+class ErrorsOfOurs:
+    """Raises scikit-bio's errors as ones of this package, from the same built-in exceptions."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _: object, error: BaseException | None, *__: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, PyswError | NotOurs):
+            kinds = type(error).__mro__
+            built_in = next(base for base in kinds if base.__module__ == "builtins")
+            raise _input_error(built_in)(*map(str, error.args[:1])) from error
 
 
 @cache

@@ -21,7 +21,7 @@ from skbio.stats.distance import DistanceMatrix
 from ..api.pair_aligner import PairAligner
 from ..drivers.options import ManyOptions, Resources
 from ..errors import InputError, RecomputedWarning
-from .encoding import DELEGATED, Coded, NotOurs, as_ours, coded
+from .encoding import DELEGATED, Coded, ErrorsOfOurs, NotOurs, coded
 
 #: Pairs that are aligned together: so many CIGARs are held at once.
 AT_ONCE = 1 << 16
@@ -29,7 +29,7 @@ AT_ONCE = 1 << 16
 Distances = NDArray[np.float64]
 
 
-class _Found(Exception):
+class _Found(BaseException):
     """Ends scikit-bio's `multi_align` when the distances are there."""
 
 
@@ -60,8 +60,8 @@ def pair_dists(
         found.append(_distances(device, *given))
         raise _Found
 
-    with suppress(_Found):
-        _run(_with_distances(stop), listed, sub_score, gap_cost, free_ends, ids=names, atol=atol)
+    with suppress(_Found), ErrorsOfOurs():
+        _with_distances(stop)(listed, sub_score, gap_cost, free_ends, ids=names, atol=atol)
     return DistanceMatrix(found[0], _get_seqids(listed, names))
 
 
@@ -85,9 +85,8 @@ def multi_align(
     time, computed here.
     """
     how = (sub_score, gap_cost, free_ends, guide_tree, ids, atol, keep_tree, keep_distmat)
-    computed = _with_distances(partial(_distances, device))
-    found: MultiAlignResult = _run(computed, sequences, *how)
-    return found
+    with ErrorsOfOurs():
+        return _with_distances(partial(_distances, device))(sequences, *how)
 
 
 def _with_distances(distances: Callable[..., Distances]) -> Callable[..., Any]:
@@ -97,15 +96,6 @@ def _with_distances(distances: Callable[..., Distances]) -> Callable[..., Any]:
     made = FunctionType(theirs.__code__, own, theirs.__name__, theirs.__defaults__)
     made.__kwdefaults__ = theirs.__kwdefaults__
     return made
-
-
-def _run(function: Callable[..., Any], *args: Any, **given: Any) -> Any:
-    try:
-        return function(*args, **given)
-    except _Found:
-        raise
-    except Exception as error:
-        raise as_ours(error) from error
 
 
 def _distances(
@@ -133,12 +123,10 @@ def _distances(
     counts = np.array([np.bincount(one, minlength=size) for one in given.ranks], np.float64)
     subs = (counts @ (scoring.matrix[np.ix_(*codes)] / unit) @ counts.T)[first, second] / lengths
     random = subs - (scoring.gap_open / unit * gaps + scoring.gap_extend / unit * inner)
-    above = score / unit - random
     most = (itself[first] + itself[second]) / unit / 2 - random
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.clip(above / most, 1e-6, 1.0)
-    found: Distances = np.where(most == 0, 0.0, -np.log(share))
-    return found
+        share = np.clip((score / unit - random) / most, 1e-6, 1.0)
+    return np.asarray(np.where(most == 0, 0.0, -np.log(share)))
 
 
 def _aligned(
@@ -153,11 +141,14 @@ def _aligned(
     path = ManyOptions(
         mode="global", free_ends=(free,) * 4, sub_score=given.scores.scoring, output="path"
     )
+    some = [slice(start, start + AT_ONCE) for start in range(0, len(first), AT_ONCE)]
     both = np.array([first, second])
-    some = [both[:, start : start + AT_ONCE] for start in range(0, len(first), AT_ONCE)]
-    pairs = ([(texts[a], texts[b]) for a, b in part.T.tolist()] for part in some)
+    pairs = ([(texts[a], texts[b]) for a, b in both[:, part].T.tolist()] for part in some)
     rows = aligned_rows(path, device, pairs)
-    parts = [(of["score"], *_gaps(of, *sizes[part])) for of, part in zip(rows, some, strict=True)]
+    parts = [
+        (of["score"], *_gaps(of, *sizes[both[:, part]]))
+        for of, part in zip(rows, some, strict=True)
+    ]
     (itself,) = aligned_rows(replace(path, output="score"), device, [[(one, one) for one in texts]])
     return *map(np.concatenate, zip(*parts, strict=True)), itself["score"]
 

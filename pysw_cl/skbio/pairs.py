@@ -1,4 +1,5 @@
-"""scikit-bio's `pair_align`: what is computed here, and what goes to scikit-bio.
+"""scikit-bio's `pair_align`: what is computed here, and what goes to scikit-bio; its own names
+routed here.
 
 The states of its paths are this package's moves: 0 aligns two letters, 1 is a gap in the first
 sequence and 2 one in the second.
@@ -6,8 +7,10 @@ sequence and 2 one in the second.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache, wraps
 from typing import Any
 
 import numpy as np
@@ -23,7 +26,7 @@ from ..errors import RangeError
 from ..results.cigar import merged
 from ..scoring.precision import check_range
 from ..sequences.view import View
-from .encoding import DELEGATED, Coded, NotOurs, as_ours, encoded
+from .encoding import DELEGATED, Coded, ErrorsOfOurs, NotOurs, encoded
 
 Moves = NDArray[np.uint8]
 Lengths = NDArray[np.int64]
@@ -35,6 +38,10 @@ _GAPS = {state: np.array([state], np.uint8) for state in (1, 2)}
 ORIGINAL: dict[str, Any] = {
     name: getattr(alignment, name) for name in ("pair_align", "pair_align_nucl", "pair_align_prot")
 }
+#: The device of the block of `use` that this thread or task is in, in a list; None outside.
+_device: ContextVar[Any] = ContextVar("pysw_cl.skbio device", default=None)
+#: The device of `install`, if it was called.
+_everywhere: list[Any] = []
 #: A score of this package's integers, and the path if it is wanted and there is one.
 Found = tuple[int, PairAlignPath | None]
 
@@ -66,24 +73,18 @@ def pair_align(
             raise NotOurs("keep_matrices")
         if max_paths is None or max_paths not in (0, 1):
             raise NotOurs("max_paths")
-        try:
+        with ErrorsOfOurs():
             local = _pair._prep_mode(mode)
             ends = _pair._prep_free_ends(local, free_ends, trim_ends)
             coded, tolerance = encoded((seq1, seq2), sub_score, gap_cost, atol)
-        except NotOurs:
-            raise
-        except Exception as error:
-            raise as_ours(error) from error
         found, path = _aligned(coded, local, ends, bool(max_paths), device)
         score = found / coded.scores.unit
         none = local and abs(score) <= tolerance
         return result_of(score, None if none else path, bool(max_paths))
     except NotOurs as reason:
         DELEGATED[str(reason)] += 1
-    try:
+    with ErrorsOfOurs():
         return ORIGINAL["pair_align"](seq1, seq2, *given)
-    except Exception as error:
-        raise as_ours(error) from error
 
 
 def pair_align_nucl(seq1: Any, seq2: Any, /, **kwargs: Any) -> _pair.PairAlignResult:
@@ -99,9 +100,6 @@ def pair_align_prot(seq1: Any, seq2: Any, /, **kwargs: Any) -> _pair.PairAlignRe
 def result_of(score: float, path: PairAlignPath | None, wanted: bool) -> _pair.PairAlignResult:
     """scikit-bio's result, whose paths are None if none is wanted, and empty if there is none."""
     return _pair.PairAlignResult(score, ([] if path is None else [path]) if wanted else None)
-
-
-# What is computed
 
 
 def _aligned(coded: Coded, local: bool, ends: Any, path: bool, device: Any) -> Found:
@@ -151,21 +149,17 @@ def _small(
     moves = traced.forward()
     span = traced.row, end.row, traced.column, end.column
     states, lengths = runs_of(moves)
-    inserted, deleted = moves != 1, moves != 2
-    diagonal = inserted & deleted
     rows, columns = query[span[0] : span[1]], target[span[2] : span[3]]
-    on_query, on_target = diagonal[inserted], diagonal[deleted]
-    if len(on_query) != len(rows) or len(on_target) != len(columns):
+    takes = moves != 1, moves != 2  # letters of the query, and of the target
+    if [int(some.sum()) for some in takes] != [len(rows), len(columns)]:
         return None
-    pairs = scoring.matrix[rows[on_query], columns[on_target]]
-    gaps = np.count_nonzero(states), len(moves) - len(pairs)
-    cost = gaps[0] * scoring.gap_open + gaps[1] * scoring.gap_extend
+    diagonal = moves == 0
+    pairs = scoring.matrix[rows[diagonal[takes[0]]], columns[diagonal[takes[1]]]]
+    cost = np.count_nonzero(states) * scoring.gap_open
+    cost += (len(moves) - len(pairs)) * scoring.gap_extend
     if int(pairs.sum(dtype=np.int64)) - cost != end.score:
         return None
     return end.score, pair_path(states, lengths, span, (len(query), len(target)), ends)
-
-
-# Paths
 
 
 def pair_path(
@@ -211,3 +205,47 @@ def runs_of(moves: Moves) -> tuple[Moves, Lengths]:
     bounds[0], bounds[1:count], bounds[count:] = 0, changes + 1, len(moves)
     bounds = bounds[: count + 1] if len(moves) else bounds[:1]
     return moves[bounds[:-1]], bounds[1:] - bounds[:-1]
+
+
+def install(device: Any = "auto") -> None:
+    """Route scikit-bio's `pair_align`, `pair_align_nucl` and `pair_align_prot` through this
+    package, for code that cannot be edited, until `uninstall`.
+
+    Names that were bound before (``from skbio.alignment import pair_align``) are not routed.
+    """
+    _put_dispatchers()
+    _everywhere[:] = [device]
+
+
+def uninstall() -> None:
+    """Take back `install`; inside `use` calls are still routed."""
+    _everywhere.clear()
+
+
+@contextmanager
+def use(device: Any = "auto") -> Iterator[None]:
+    """`install` for a block of code, in this thread or task only; blocks may be nested."""
+    _put_dispatchers()
+    token = _device.set([device])
+    try:
+        yield
+    finally:
+        _device.reset(token)
+
+
+def _put_dispatchers() -> None:
+    for ours in (pair_align, pair_align_nucl, pair_align_prot):
+        name = ours.__name__
+        if getattr(alignment, name) is ORIGINAL[name]:
+            dispatcher = _dispatcher(ours, ORIGINAL[name])
+            setattr(alignment, name, dispatcher)
+            setattr(_pair, name, dispatcher)
+
+
+def _dispatcher(ours: Callable[..., Any], original: Callable[..., Any]) -> Any:
+    @wraps(original)
+    def route(*args: Any, **kwargs: Any) -> Any:
+        chosen = _device.get() or _everywhere
+        return ours(*args, **kwargs, device=chosen[0]) if chosen else original(*args, **kwargs)
+
+    return route
