@@ -17,9 +17,6 @@ import numpy as np
 from .model.times import CUT, Count, Line, Wave, lag_of
 from .plan_fields import PlanFields
 
-#: Seconds that are none.
-LEAST = 1e-30
-
 
 class Cut(NamedTuple):
     """Sections of a tile, and the groups that sweep them.  Of many ways to cut it: arrays."""
@@ -124,27 +121,16 @@ class StripCost(Cost):
         checking = checks * plan.machine.times.of("call").get("check", 0.0)
         return _section_line(plan, cut, wave.share).seconds(wave, cut.chunk) + checking
 
-    def rounds(self, plan: PlanFields, cut: Cut, m: int, n: int) -> Rounds:
-        """A bound of what sections cost, by the strips that each group takes, one and a part of
-        another at least: arrays.  ``cut``: ways to cut a tile; its sections do not count.
+    def rounds(self, plan: PlanFields, cut: Cut, m: int) -> Count:
+        """About how many strips each group best takes of sections: arrays.  ``cut``: ways to cut a
+        tile; its sections do not count.
 
-        In R rounds there are ``R B / strips`` sections at most.  So groups sweep ``strips n / B``
-        columns and R overlaps, or more, and ``strips / R`` strips of a section, or more, follow
-        each other.  The strips of a section are a chain.  What strips that run beside take more is
-        a matter of the columns of all, whenever these are swept."""
+        In R rounds there are ``R B / strips`` sections.  So groups sweep R overlaps, and
+        ``strips / R`` strips of a section follow each other."""
         strips, overlap = -(-m // (plan.T * cut.alpha)), cut.overlap + plan.T
-        line, lag = (
-            _section_line(plan, cut, plan.machine.share(cut.B)),
-            lag_of(plan.T, cut.chunk, overlap),
-        )
-        pace = line.pace(0, cut.chunk)
-        filled = line.pace(plan.machine.busy(cut.B, cut.B), cut.chunk)
-        follow, beside, each = lag * pace + line.hop, line.tile - line.turn, overlap * pace
-        swept = strips * n / cut.B
-        following = strips * follow
-        fixed = beside - follow
-        chain = following + fixed + each
-        return Rounds(swept * filled + fixed, each + line.turn, following, chain, swept * pace)
+        line = _section_line(plan, cut, plan.machine.share(cut.B))
+        lag, pace = lag_of(plan.T, cut.chunk, overlap), line.pace(0, cut.chunk)
+        return np.sqrt(strips * (lag * pace + line.hop) / (overlap * pace + line.turn))
 
     def tile_with_moves(self, plan: PlanFields, alpha: int, m: int, n: int) -> float:
         """Such a tile has few strips.  Each has a scheduler to itself, so a step takes its latency.
@@ -173,32 +159,6 @@ class RowCost(StripCost):
     def tile_with_moves(self, plan: PlanFields, alpha: int, m: int, n: int) -> float:
         """Its cells: other lanes compute it."""
         return float(m * n)
-
-
-class Rounds(NamedTuple):
-    """What sections cost at least, by the number R of strips of each group: ``fixed + R each +
-    following / R`` seconds, and ``chain + first / R``."""
-
-    fixed: Count
-    each: Count
-    following: Count
-    chain: Count
-    first: Count
-
-    def least(self, first: Count, last: Count) -> float:
-        """The least bound of all with ``first`` to ``last`` rounds."""
-        best = np.minimum(np.maximum(np.sqrt(self.following / self.each), first), last)
-        groups = self.fixed + best * self.each + self.following / best
-        return float(np.maximum(groups, self.chain + self.first / last).min())
-
-    def within(self, most: float) -> tuple[Count, Count]:
-        """The least and the greatest R that may cost no more than ``most``; where none may, the
-        least is greater."""
-        half = (most - self.fixed) / (2 * self.each)
-        under, rest = half * half - self.following / self.each, most - self.chain
-        root = np.sqrt(np.maximum(under, 0.0))
-        low = np.maximum(half - root, self.first / np.maximum(rest, LEAST))
-        return low, np.where((half > 0) & (under >= 0) & (rest > 0), half + root, 0.0)
 
 
 def _section_line(plan: PlanFields, cut: Cut, share: Count) -> Line:

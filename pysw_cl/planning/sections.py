@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..scoring.scoring import Scoring
-from .cost import Cut, Rounds, StripCost, shared_sections
+from .cost import Cut, StripCost, shared_sections
 from .model.times import Machine
 from .plan import Plan
 
@@ -30,8 +30,8 @@ MANY_ROWS, GROWTH = 1 << 15, 1 / 16
 Asked = tuple[int, int, int | None, int, tuple[int, ...], bool, int]
 #: Choices that are kept, for calls that repeat.
 KEPT = 4096
-#: x a bound of what cuts cost: up to this all are tried at first.
-LOOSE = 1.12
+#: Numbers of rounds that are tried: beside the one that is best by a formula, and times it.
+NEAR, FAR = np.arange(-2, 3)[:, None], np.geomspace(1 / 4, 4, 17)[:, None]
 
 
 @dataclass(frozen=True)
@@ -137,115 +137,57 @@ def sections_of(
 def _chosen(plan: Plan, machine: Machine, asked: Asked) -> Sections | None:
     """The choice is kept by all that it depends on; plans are equal whatever they know of their
     ``machine``."""
-    m, n, span, overlap, columns, prunable, most = asked
+    m, n, _, _, columns, prunable, _ = asked
     tuning, cost = plan.tuning.sections, plan.cost
     if not isinstance(cost, StripCost):  # there is nothing to cut
         return None
-    least = cost.least(plan, plan.alphas, m, n)
-    least *= tuning.most_cost_beside_pruning if prunable else tuning.most_cost
-    cut = _Ways(cost, plan, m, n, span, overlap, most).soonest(least)
+    most = tuning.most_cost_beside_pruning if prunable else tuning.most_cost
+    cut = _soonest(cost, plan, asked, most * cost.least(plan, plan.alphas, m, n))
     if cut is None:
         return None
     chosen = replace(plan, alpha=cut.alpha, B=cut.B, chunk=cut.chunk)
     return Sections(chosen, _cuts(n, cut.sections, columns), cut.overlap, cut.proven)
 
 
-class _Ways:
-    """The ways to cut a tile: an alpha, a B and a chunk each, with any number of sections.
+def _soonest(cost: StripCost, plan: Plan, asked: Asked, seconds: float) -> Cut | None:
+    """The cut that costs least, of equal ones that with the fewest sections; None if it costs so
+    many seconds or more.
 
     With R rounds, in which each group takes a strip, there are at most ``R B / strips`` sections.
-    Fewer would be wider, so only so many are tried, and the most that there may be."""
-
-    def __init__(
-        self, cost: StripCost, plan: Plan, m: int, n: int, span: int | None, overlap: int, most: int
-    ) -> None:
-        """Into at most so many sections; see :func:`sections_of`."""
-        tuning = plan.tuning.sections
-        self.cost, self.plan, self.m, self.n = cost, plan, m, n
-        #: Columns of an overlap that needs a comparison, and of one that needs none.
-        self.overlap, self.span = overlap, span or overlap
-        #: The most sections, and the most that need no comparison.
-        self.most, self.most_proven = most, 0
-        if span is not None:
-            share = min(tuning.most_share, tuning.most_overlap)
-            self.most_proven = min(most, int(share * n / span))
-        #: Every alpha with every B and chunk, and the strips of a section.
-        self.alpha, self.B, self.chunk = _every(plan.alphas, plan.groups, plan.chunks)
-        self.strips: Numbers = -(-m // (plan.T * self.alpha))
-
-    def soonest(self, most: float) -> Cut | None:
-        """The way that costs least; None if it costs ``most`` seconds or more."""
-        tuning = self.plan.tuning.sections
-        rounds = tuning.rounds or self.plan.lane_set.defaults.sections
-        longest = int(tuning.most_overlap * self.n / self.overlap)
-        if not rounds:
-            highest = max(self.most_proven, min(self.most, longest))
-            return self._soonest(highest, most) if highest > 1 else None
-        wanted = np.minimum(rounds * self.B // self.strips, self.most)
-        counts = np.where(wanted > self.most_proven, np.minimum(wanted, longest), wanted)
-        counts = self._even(counts, self.B)
-        which = np.flatnonzero((counts > 1) & (2 * counts >= wanted))  # else it overlaps too much
-        return self._best(which, counts[which], most)[1]
-
-    def _soonest(self, highest: int, most: float) -> Cut | None:
-        """The same of all numbers of sections up to the ``highest``."""
-        shortest = min(self.overlap, self.span) if self.most_proven > 1 else self.overlap
-        ways = Cut(self.alpha, self.B, self.chunk, 0, shortest, 0)
-        bound = self.cost.rounds(self.plan, ways, self.m, self.n)
-        first, last = -(-2 * self.strips // self.B), -(-highest * self.strips // self.B)
-        limit = min(most, LOOSE * bound.least(first, last))
-        while True:  # all that may cost no more than the limit are tried
-            least, found = self._best(*self._within(bound, limit, first, last, highest), most)
-            if least <= limit or limit == most:
-                return found
-            limit = most if found is None else least
-
-    def _within(
-        self, bound: Rounds, limit: float, first: Numbers, last: Numbers, highest: int
-    ) -> tuple[Numbers, Numbers]:
-        """Which ways may cost no more than the ``limit``, with how many sections, in ``first`` to
-        ``last`` rounds."""
-        low, high = bound.within(limit * (1 + 1e-9))
-        low, high = np.maximum(np.ceil(low), first), np.minimum(np.floor(high), last)
-        some = (low <= high).nonzero()[0]
-        low, each = low[some].astype(np.int64), (high - low)[some].astype(np.int64) + 1
-        which = some.repeat(each)
-        rounds = np.arange(len(which)) + (low - each.cumsum() + each).repeat(each)
-        # in one round fewer groups may run, which the model may know to be faster
-        alone = (first == 1).nonzero()[0]
-        if len(alone):
-            which = np.concatenate((which, alone))
-            rounds = np.concatenate((rounds, np.ones_like(alone)))
-        counts = np.minimum(rounds * self.B[which] // self.strips[which], highest)
-        counts = self._even(counts, self.B[which])
-        if self.most_proven > 1:
-            which = np.concatenate((which, some))
-            counts = np.concatenate((counts, np.full_like(some, self.most_proven)))
-        return which, counts
-
-    def _even(self, counts: Numbers, B: Numbers) -> Numbers:
-        """So many sections, or some fewer, so that those that share a group fill all groups."""
-        shared = shared_sections(self.plan, B)
-        return np.where(counts < shared, counts, counts - counts % shared)
-
-    def _best(self, which: Numbers, counts: Numbers, most: float) -> tuple[float, Cut | None]:
-        """The cost and the cut that costs least among these ways, each with so many sections; of
-        equal ones that with the fewest sections.  ``most`` and None if none costs less."""
-        if not len(which):
-            return most, None
-        ways = self.alpha[which], self.B[which], self.chunk[which], counts
-        cuts = Cut(*ways, self.overlap, 0)
-        if self.most_proven > 1:
-            proven = counts <= self.most_proven
-            cuts = cuts._replace(overlap=np.where(proven, self.span, self.overlap), proven=proven)
-        costs = self.cost.sections(self.plan, cuts, self.m, self.n)
-        least = float(costs.min())
-        if least >= most:
-            return most, None
-        tied = [tuple(int(one[k]) for one in ways) for k in np.flatnonzero(costs == least)]
-        alpha, B, chunk, count = min(tied, key=lambda way: (way[-1], *way))
-        alone = count <= self.most_proven
-        return least, Cut(alpha, B, chunk, count, self.span if alone else self.overlap, alone)
+    Fewer would be wider, so only so many are tried, for some R about the best one."""
+    m, n, span, overlap, _, _, most = asked
+    tuning, (alpha, B, chunk) = plan.tuning.sections, _every(plan.alphas, plan.groups, plan.chunks)
+    strips, shared = -(-m // (plan.T * alpha)), shared_sections(plan, B)
+    # the most sections that need no comparison, and the most that need one
+    share = min(tuning.most_share, tuning.most_overlap)
+    most_proven = 0 if span is None else min(most, int(share * n / span))
+    longest, span = int(tuning.most_overlap * n / overlap), span or overlap
+    rounds = tuning.rounds or plan.lane_set.defaults.sections
+    if rounds:
+        wanted = np.minimum(rounds * B // strips, most)
+        counts = np.where(wanted > most_proven, np.minimum(wanted, longest), wanted)
+    else:
+        wanted, highest = 0, max(most_proven, min(most, longest))
+        last = -(-highest * strips // B)
+        shortest = min(overlap, span) if most_proven > 1 else overlap
+        about = cost.rounds(plan, Cut(alpha, B, chunk, 0, shortest, 0), m).clip(1, last)
+        tried = np.vstack((about + NEAR, about * FAR, last)).astype(np.int64).clip(1, last)
+        counts = np.minimum(tried * B // strips, highest)
+        counts = np.vstack((counts, np.full_like(last, most_proven)))
+    # those that share a group fill all groups
+    counts = np.where(counts < shared, counts, counts - counts % shared)
+    able = (counts > 1) & (2 * counts >= wanted)  # else they overlap too much
+    if not able.any():
+        return None
+    counts, alpha, B, chunk = (one[able] for one in np.broadcast_arrays(counts, alpha, B, chunk))
+    proven = counts <= most_proven
+    ways = Cut(alpha, B, chunk, counts, np.where(proven, span, overlap), proven)
+    costs = cost.sections(plan, ways, m, n)
+    if costs.min() >= seconds:
+        return None
+    tied = np.flatnonzero(costs == costs.min())
+    best = min(tied, key=lambda k: (counts[k], alpha[k], B[k], chunk[k]))
+    return Cut._make([*(int(one[best]) for one in ways[:-1]), bool(proven[best])])
 
 
 @lru_cache(64)

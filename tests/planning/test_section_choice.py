@@ -17,7 +17,7 @@ from pysw_cl.planning.facts import UNLIMITED
 from pysw_cl.planning.model.times import CUT, GENERIC, Machine
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.store import profile_for
-from pysw_cl.planning.sections import _Ways, first_overlap, sections_of, span
+from pysw_cl.planning.sections import _soonest, first_overlap, sections_of, span
 from pysw_cl.scoring.scoring import Scoring, make_scoring
 
 #: A scoring, and the score file of its narrow lanes.
@@ -34,10 +34,9 @@ def plan_of(score: str, **changed: int) -> Plan:
 
 def every_way(
     plan: Plan, m: int, n: int, reach: int | None, overlap: int, most: int = MANY
-) -> tuple[float, int]:
-    """The least cost of all ways to cut a tile, and the fewest sections that have it: of all
-    numbers of sections with which all groups are busy in the last round, and of the highest
-    ones."""
+) -> float:
+    """The least cost of all ways to cut a tile: of all numbers of sections with which all groups
+    are busy in the last round, and of the highest ones."""
     tuning, found = plan.tuning.sections, []
     most = min(most, n // tuning.least_columns)
     proven = min(most, int(tuning.most_share * n / reach)) if reach else 0
@@ -54,9 +53,8 @@ def every_way(
         found.append(np.broadcast_arrays(*ways))
     every = Cut(*np.concatenate(found, axis=1))
     if not len(every.sections):
-        return float("inf"), 0
-    costs = plan.cost.sections(plan, every, m, n)
-    return costs.min(), every.sections[costs == costs.min()].min()
+        return float("inf")
+    return float(plan.cost.sections(plan, every, m, n).min())
 
 
 def sizes(seed: int, count: int) -> Iterator[tuple[int, int]]:
@@ -70,7 +68,7 @@ def sizes(seed: int, count: int) -> Iterator[tuple[int, int]]:
 
 @pytest.mark.parametrize("spans", [False, True])
 @pytest.mark.parametrize("scored", [DNA, PROTEIN])
-def test_no_other_way_costs_less(scored: tuple[Scoring, str], spans: bool) -> None:
+def test_no_other_way_costs_much_less(scored: tuple[Scoring, str], spans: bool) -> None:
     scoring, score = scored
     plan, cut = plan_of(score), 0
     for m, n in sizes(1, 120):
@@ -80,13 +78,13 @@ def test_no_other_way_costs_less(scored: tuple[Scoring, str], spans: bool) -> No
         if n // plan.tuning.sections.least_columns < 2 or most < 2 or not plan.may_be_cut(m, n):
             assert found is None
             continue
-        least, count = every_way(plan, m, n, reach, overlap, most)
+        least = every_way(plan, m, n, reach, overlap, most)
         limit = plan.tuning.sections.most_cost * plan.cost.least(plan, plan.alphas, m, n)
         if found is None:
             assert least >= limit, (m, n)
             continue
         cost = plan.cost.sections(plan, found.cut, m, n)
-        assert (cost, found.count) == (least, count), (m, n, found.cut)
+        assert least <= cost <= 1.01 * least, (m, n, found.cut)
         cut += 1
     assert cut > 60
 
@@ -125,7 +123,7 @@ def test_few_groups_that_are_known_to_be_faster_count() -> None:
         found = sections_of(plan, m, n, None, 256, (), False, 8)
         assert found is not None
         cost = plan.cost.sections(plan, found.cut, m, n)
-        assert cost == every_way(plan, m, n, None, 256, 8)[0]
+        assert cost == every_way(plan, m, n, None, 256, 8)
 
 
 def test_costs_of_many_ways_are_those_of_each() -> None:
@@ -177,8 +175,8 @@ def test_a_choice_is_made_once() -> None:
     assert sections_of(plan, *given) is sections_of(replace(plan), *given)
     slow = GENERIC.having({f"wavefront/packed/{CUT}": {"row": 1.0}})
     assert sections_of(replace(plan, machine=Machine(slow, 528)), *given) is None
-    ways = _Ways(StripCost(), plan, 100_000, 100_000, None, 256, 90)
-    assert ways.soonest(1e-9) is None and ways.soonest(1.0) is not None
+    ways = StripCost(), plan, (*given[:-1], 90)
+    assert _soonest(*ways, 1e-9) is None and _soonest(*ways, 1.0) is not None
 
 
 def test_long_pairs_are_swept_in_11_bits_where_that_is_sooner_done() -> None:
