@@ -109,7 +109,7 @@ def test_numbers_of_sections_that_leave_groups_idle_cost_no_less() -> None:
             least = plan.cost.sections(
                 plan, Cut(*np.array([(*found.cut[:3], k, 256, 0) for k in count]).T), m, n
             ).min()
-            assert plan.cost.sections(plan, found.cut, m, n) <= 1.001 * least, (m, n)
+            assert plan.cost.sections(plan, found.cut, m, n) <= 1.01 * least, (m, n)
 
 
 def test_few_groups_that_are_known_to_be_faster_count() -> None:
