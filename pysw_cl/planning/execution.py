@@ -107,6 +107,16 @@ class Strips:
         """Columns of a block at most."""
         return min(self.plan.chunk, self.grid.n + self.grid.T)
 
+    @cached_property
+    def stride(self) -> int:
+        """Cells of a line of the horizontal bus: those of the tile, and T more at both ends."""
+        return self.grid.n + 2 * self.grid.T
+
+    @cached_property
+    def progress_words(self) -> int:
+        """32-bit words of what a strip tells others.  The first one: the columns behind it."""
+        return sizes.PROGRESS_WORDS if self.program.shares_strips else 1
+
     @property
     def shared_letters(self) -> list[Buffer]:
         """The target's, for wide and for narrow lanes, which the tiles of a pipeline share."""
@@ -130,14 +140,14 @@ class Strips:
         lanes = narrow and not again, narrow and crosses, program.striped
         found = [
             Buffer("state", "state", sizes.state_bytes(T, alpha, groups, *lanes)),
-            Buffer("stages", "state", sizes.stage_bytes(self.chunk, groups)),
+            Buffer("stages", "state", 8 * groups * self.chunk),
             Buffer("profiles", "state", groups * profile),
             Buffer(
                 "argmax_scratch",
                 "state",
                 sizes.argmax_bytes(T, alpha, groups, self.chunk) if again else 0,
             ),
-            Buffer("record", "scratch", sizes.record_bytes(self.strip_groups)),
+            Buffer("record", "scratch", 4 * sizes.RECORD_WORDS * self.strip_groups),
         ]
         return [*found, Buffer("table", "scratch", table)] if table else found
 
@@ -184,7 +194,7 @@ class InStrips(Strips):
         if ticketed:
             moves = int(sizes.moves_bytes(grid.m, grid.n, grid.T, grid.alpha)) * tile.moves
             found.append(Buffer("moves", "moves" if tile.moves else "scratch", moves))
-            progress = sizes.progress_bytes(grid.strips, program.shares_strips)
+            progress = 4 * self.progress_words * (grid.strips + 1)
             found.append(Buffer("progress", "scratch", progress))
             found += [] if self.linked else [Buffer("ticket", "scratch", 4)]
         return found

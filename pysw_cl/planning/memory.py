@@ -389,7 +389,8 @@ class _Job:
                 state=state,
                 moves=capacity,
                 speculative=sum(edges),
-                scratch=launched * (TILE_BYTES + 4 * strips) + sizes.record_bytes(moves_plan.B),
+                scratch=launched * (TILE_BYTES + 4 * strips)
+                + 4 * sizes.RECORD_WORDS * moves_plan.B,
             ),
             max(capacity, *edges),
         )

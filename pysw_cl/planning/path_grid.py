@@ -12,7 +12,7 @@ from .facts import DeviceFacts
 from .geometry import cuts, tile_shape
 from .parameters import SpeculationTuning, TracebackTuning, Tuning
 from .plan import MOVES_CHUNK, Plan, StriplessPlan
-from .sizes import GROUP_CELLS, bus_bytes, stage_bytes, state_bytes
+from .sizes import GROUP_CELLS, bus_bytes, state_bytes
 
 #: Special columns of one tile are multiples of this, because turns of lanes of 11 bits end with
 #: even columns (cl/wavefront/mixed.clh).
@@ -154,7 +154,7 @@ def group_bytes(plan: Plan, groups: int) -> tuple[int, int]:
     kinds = {False, bool(lanes.striped_alphas)}
     return (
         max(state_bytes(plan.T, plan.alpha, groups, narrow, narrow, kind) for kind in kinds),
-        stage_bytes(plan.chunk, groups),
+        8 * groups * plan.chunk,
     )
 
 

@@ -23,8 +23,6 @@ GROUP_CELLS, EDGE_HEAD = 16, 16
 LEAST_RAW, GROUPS_A_RAW = 64, 32
 #: Bytes of a compressed cell, including the memory for raw groups.
 COMPRESSED_CELL_BYTES = 3.5
-
-
 #: Strips in flight for each work-group, where groups share them: with a slow group among them the
 #: others have enough to do (cl/wavefront/strip_sync.clh).
 STRIPS_A_GROUP = 8
@@ -33,24 +31,10 @@ STRIPS_A_GROUP = 8
 PROGRESS_WORDS = 16
 
 
-def progress_words(shared: bool) -> int:
-    """32-bit words of what a strip tells others.  The first one: the columns behind it."""
-    return PROGRESS_WORDS if shared else 1
-
-
-def progress_bytes(strips: int, shared: bool) -> int:
-    """Bytes of what the strips of a tile tell each other."""
-    return 4 * progress_words(shared) * (strips + 1)
-
-
-def line_cells(columns: int, T: int) -> int:
-    """Cells of a line of the horizontal bus: those of a tile, and T more at both ends."""
-    return columns + 2 * T
-
-
 def bus_bytes(columns: int, T: int, lines: int) -> int:
-    """Bytes of so many lines of the horizontal bus, H and F^ of each cell."""
-    return 8 * line_cells(columns, T) * lines
+    """Bytes of so many lines of the horizontal bus: H and F^ of a tile's cells, and of T more at
+    both ends."""
+    return 8 * (columns + 2 * T) * lines
 
 
 def state_bytes(
@@ -79,20 +63,10 @@ def argmax_bytes(T: int, alpha: int, strip_groups: int, chunk: int) -> int:
     return 4 * strip_groups * (8 + 2 * (alpha + 1) * T + 2 * chunk)
 
 
-def stage_bytes(chunk: int, strip_groups: int) -> int:
-    """Bytes of the portions of the bus of ``strip_groups`` groups."""
-    return 8 * strip_groups * chunk
-
-
 def profile_bytes(T: int, letters: int, alpha: int, striped: bool) -> int:
     """Bytes of one group's query profile; ``letters``: columns of the substitution matrix;
     ``striped``: are all lanes at the same column?"""
     return (alpha if striped else 16) * T * letters
-
-
-def record_bytes(strip_groups: int) -> int:
-    """Bytes of the records of so many groups."""
-    return 4 * RECORD_WORDS * strip_groups
 
 
 def moves_bytes(m: Any, n: Any, T: int, alpha: int) -> Any:

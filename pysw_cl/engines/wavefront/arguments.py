@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ...planning.sizes import RECORD_WORDS, progress_words
+from ...planning.sizes import RECORD_WORDS
 from ...scoring.precision import UNREACHABLE
 from ..common import INTS, SCORES, argument_macros
 from .descriptors import ProgressWord, RecordWord
@@ -180,10 +180,10 @@ def counted(records: NDArray[np.int32]) -> list[int]:
     return columns
 
 
-def new_progress(strips: int, T: int, shared: bool = False) -> NDArray[np.int32]:
+def new_progress(strips: int, T: int, words: int = 1) -> NDArray[np.int32]:
     """The published columns of strips before a launch; then a number that lets any strip begin.
-    ``shared``: lines of `ProgressWord`."""
-    progress = np.zeros((strips + 1, progress_words(shared)), np.int32)
+    ``words``: of each, for more of `ProgressWord`."""
+    progress = np.zeros((strips + 1, words), np.int32)
     progress[:, ProgressWord.COLUMNS] = -T
     progress[-1, ProgressWord.COLUMNS] = MOST
     return progress.ravel()

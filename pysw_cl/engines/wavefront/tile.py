@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel
-from ...planning import sizes
 from ...planning.choose import Given, Seen
 from ...planning.execution import InStrips, Strips, TileShape
 from ...planning.geometry import Grid
@@ -124,7 +123,7 @@ class TileRun(StripsRun):
         self.lines = self.grid.bus_lines(job.rows) if link is None else link.lines
         about = self.scores, self.lines, self.threshold, capacity, buffers, link
         self.made = tile_buffers(job, self.execution, *about)
-        self.stride = sizes.line_cells(self.grid.n, self.grid.T)
+        self.stride = self.execution.stride
         #: In the ticketed form the buffers of the ticket counter, and of the columns that each
         #: strip has published.
         self.ticket, self.progress = self.made.get("ticket"), self.made.get("progress")
@@ -151,8 +150,8 @@ class TileRun(StripsRun):
         above, last = self.progress, grid.strips  # this one lets every strip begin
         if self.link is not None and self.link.above is not None:
             above, last = self.link.above
-        words = sizes.progress_words(program.shares_strips)
-        values |= {"progress_above": above, "progress_above_at": last * words}
+        last *= self.execution.progress_words
+        values |= {"progress_above": above, "progress_above_at": last}
         kernel = kernel_of(program, self.runtime)
         bind(kernel, self.buffers, values, later=() if program.form == "ticketed" else TWO_PHASE)
         return kernel
@@ -177,7 +176,7 @@ class TileRun(StripsRun):
     def cells_behind(self, buffers: Buffers) -> int:
         """How many cells the strips have behind them, about (ticketed form).  ``buffers``: of a
         queue on which nothing waits for the tile."""
-        grid, words = self.grid, sizes.progress_words(self.program.shares_strips)
+        grid, words = self.grid, self.execution.progress_words
         columns = buffers.read(self.progress, words * grid.strips)[::words]
         return int(np.clip(columns, 0, grid.n).mean() * grid.m)
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from ...opencl.buffers import Buffers
 from ...planning.execution import InStrips, Strips
 from ...planning.geometry import Grid
-from ...planning.sizes import line_cells
 from ...scoring.precision import UNREACHABLE_BELOW
 from ...sequences.view import Codes
 from ...tiles.edges import Edge, Ints, repeated
@@ -66,7 +65,7 @@ def tile_buffers(
         "hits": np.zeros(1 + 3 * capacity, np.int32),
     }
     if program.form == "ticketed":
-        asked["progress"] = new_progress(grid.strips, grid.T, program.shares_strips)
+        asked["progress"] = new_progress(grid.strips, grid.T, execution.progress_words)
         if link is None:
             asked["ticket"] = np.zeros(1, np.int32)
     if link is not None:
@@ -85,7 +84,7 @@ def tile_buffers(
         for part in parts:
             buffers.write(made[name], part, place)
             place += part.nbytes
-    stride = line_cells(grid.n, grid.T)
+    stride = execution.stride
     if link is None or link.above is None:
         above, top = job.above, 2 * stride * int(lines[0])
         buffers.write(made["bus"], above.h, 4 * top)
