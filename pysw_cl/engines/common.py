@@ -12,7 +12,6 @@ from ..errors import InternalError
 from ..opencl.buffers import Buffers
 from ..opencl.program import BoundKernel, KernelSpec
 from ..scoring.precision import UNREACHABLE_BELOW
-from ..scoring.scoring import Scoring
 from ..tiles.edges import Edge, Ints
 from ..tiles.tile import Hits, TileJob
 
@@ -60,12 +59,9 @@ def scored_spec(
 def bind(
     kernel: BoundKernel, buffers: Buffers, values: Mapping[str, Any], later: Collection[str] = ()
 ) -> None:
-    """Set all arguments of a kernel.
-
-    ``values``: by name, and others that are no arguments.  A buffer that is None becomes one of
-    four bytes.  ``later``: arguments that each launch sets.  Raises InternalError if an argument is
-    missing.
-    """
+    """Set all arguments of a kernel.  ``values``: by name, and others that are no arguments; a
+    buffer that is None becomes one of four bytes.  ``later``: arguments that each launch sets.
+    Raises InternalError if an argument is missing."""
     names = kernel.spec.places
     missing = names.keys() - values.keys() - set(later)
     if missing:
@@ -77,15 +73,8 @@ def bind(
     kernel.bind(**given)
 
 
-def scores_of(scoring: Scoring, buffers: Buffers) -> tuple[str, dict[str, Any]]:
-    """The score file and its arguments."""
-    score = scoring.source.file
-    return score, scoring.source.arguments(score, buffers.of)
-
-
 def least_of(job: TileJob) -> int:
-    """The least score of a cell that is looked for: with a floor those above it, else reachable
-    ones."""
+    """The least score of a cell that is looked for: above the floor, or reachable."""
     lowest = UNREACHABLE_BELOW if job.floor is None else 1
     return lowest if job.threshold is None else max(lowest, min(job.threshold, 2**31 - 1))
 

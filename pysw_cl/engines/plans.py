@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
+from operator import is_
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,23 +15,28 @@ from ..opencl.device import Runtime
 from ..planning.facts import DeviceFacts
 from ..planning.lane_sets import LANE_SETS, LaneSet
 from ..planning.model.times import GENERIC, Machine
-from ..planning.parameters import SPACE, Tuning
+from ..planning.parameters import SPACE, Tuning, default_tuning
 from ..planning.plan import Plan
 from ..planning.plan_fields import OWN
 
 P = TypeVar("P", bound=Plan)
+T = TypeVar("T")
 
 
-def machine_of(runtime: Runtime) -> Machine:
+def made_once(runtime: Runtime, name: str, make: Callable[[Runtime], T]) -> T:
+    """What follows from a device without wishes: this thread makes it once."""
+    of = (runtime.info, runtime.traits, runtime.device, default_tuning(), runtime.profile()[0])
+    known = runtime.kept(name, dict)
+    if not known or not all(map(is_, known["of"], of)):
+        known |= {"of": of, "made": make(runtime)}
+    made: T = known["made"]
+    return made
+
+
+def _machine(runtime: Runtime) -> Machine:
     """What the profile of a device says of its speed."""
-    profile, _ = runtime.profile()
-    known = runtime.kept("machine", dict)
-    if known.get("profile") is not profile:
-        schedulers = runtime.traits.schedulers * runtime.info.compute_units
-        times = GENERIC.having(profile.times)
-        known |= {"profile": profile, "machine": Machine(times, schedulers)}
-    machine: Machine = known["machine"]
-    return machine
+    schedulers = runtime.traits.schedulers * runtime.info.compute_units
+    return Machine(GENERIC.having(runtime.profile()[0].times), schedulers)
 
 
 def default_plan(runtime: Runtime) -> Plan:
@@ -49,7 +55,7 @@ def default_plan(runtime: Runtime) -> Plan:
         chunk=usual.chunk,
         tile_cells=usual.tile_cells * (info.compute_units if lanes.per_item is None else 1),
         traceback_tile_cells=moves_cells,
-        machine=machine_of(runtime),
+        machine=made_once(runtime, "machine", _machine),
     )
     return profiled(plan, runtime)
 
@@ -94,10 +100,8 @@ def make_plan(
     base: Plan | None = None,
 ) -> Plan:
     """``base`` (None: the device's default plan) changed by ``wishes``: a Plan, or a mapping of
-    fields and parameters.
-
-    Raises PlanError for an unknown name, a wrong value, or a plan that the device cannot run.
-    """
+    fields and parameters.  Raises PlanError for an unknown name, a wrong value, or a plan that the
+    device cannot run."""
     facts = None if runtime is None else runtime.facts
     if base is None:
         base = Plan() if runtime is None else default_plan(runtime)
@@ -117,22 +121,18 @@ def make_plan(
 
 def _with_wishes(base: Plan, given: Mapping[str, Any], facts: DeviceFacts | None) -> Plan:
     """``base`` with the fields and parameters that are ``given`` by name."""
-    wishes: dict[str, Any] = {
-        name: int(value) if isinstance(value, np.integer) else value
-        for name, value in given.items()
-    }
-    tuning = base.tuning.with_values({k: v for k, v in wishes.items() if k in SPACE})
-    wishes = {name: value for name, value in wishes.items() if name not in SPACE}
+    every = {k: int(v) if isinstance(v, np.integer) else v for k, v in given.items()}
+    tuning = base.tuning.with_values({k: v for k, v in every.items() if k in SPACE})
+    wishes: dict[str, Any] = {k: v for k, v in every.items() if k not in SPACE}
     known = {f.name for f in fields(Plan)} - set(OWN)
     unknown = sorted(map(str, set(wishes) - known))
     if unknown:
         raise PlanError(f"plan: {unknown[0]!r} is not one of {', '.join(sorted(known))}")
     base = base.in_form(wishes.get("form"), facts)
-    if "lanes" in wishes and wishes["lanes"] != base.lanes and "T" not in wishes:
+    if wishes.get("lanes", base.lanes) != base.lanes and "T" not in wishes:
         asked = LANE_SETS.get(str(wishes["lanes"]))
+        wishes["T"] = min(base.T, 16)
         if facts is not None and asked is not None and asked.of_warps:
             wishes["T"] = _default_T(asked, facts)
-        else:
-            wishes["T"] = min(base.T, 16)
     wishes |= {"alpha_fixed": "alpha" in wishes, "B_fixed": "B" in wishes}
     return replace(base, **wishes, tuning=tuning)

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
-from operator import is_
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 from ..errors import PlanError
 from ..opencl.device import Runtime, get_runtime
 from ..planning.choose import Seen
 from ..planning.model.runs import Setting
-from ..planning.parameters import default_tuning
 from ..planning.plan import Plan
 from ..scoring.scoring import Scoring
 from ..tiles.contract import Engine
-from .plans import default_plan, make_plan
+from .plans import default_plan, made_once, make_plan
 from .reference import ReferenceEngine, ReferencePlan
 from .rowscan.plan import RowscanPlan, default_rowscan
 
-if TYPE_CHECKING:
-    from .wavefront.engine import WavefrontEngine
-
-P = TypeVar("P", bound=Plan)
 #: A plan, or overrides of some of its fields.
 Wishes = Plan | Mapping[str, Any] | None
 
@@ -35,30 +28,30 @@ def _reference(device: Any, wishes: Wishes, timed: bool) -> Engine:
 
 
 def _wavefront(device: Any, wishes: Wishes, timed: bool) -> Engine:
-    runtime = _runtime(device, timed)
-    if wishes is None or (isinstance(wishes, Mapping) and not wishes):
-        plan = _made_once(runtime, "wavefront", make_plan)
-    else:
-        plan = make_plan(runtime, wishes)
-    free = is_free(wishes)
-    return _wavefront_engine()(runtime, plan, free, _row_scan if free else None)
-
-
-@cache
-def _wavefront_engine() -> type[WavefrontEngine]:
-    """The class, which is imported when it is needed first."""
     from .wavefront.engine import WavefrontEngine
 
-    return WavefrontEngine
+    runtime, free = _runtime(device, timed), is_free(wishes)
+    if wishes is None or (isinstance(wishes, Mapping) and not wishes):
+        plan = made_once(runtime, "plan of the wavefront", make_plan)
+    else:
+        plan = make_plan(runtime, wishes)
+    return WavefrontEngine(runtime, plan, free, _row_scan if free else None)
 
 
 def _rowscan(device: Any, wishes: Wishes, timed: bool) -> Engine:
-    runtime = _runtime(device, timed)
     from .rowscan.engine import RowscanEngine
 
+    runtime = _runtime(device, timed)
     plan = make_plan(runtime, wishes, default_rowscan(runtime))
     assert isinstance(plan, RowscanPlan)
     return RowscanEngine(runtime, plan)
+
+
+def _row_scan(runtime: Runtime) -> Engine:
+    """The row scan by its default plan, for tiles of the wavefront that it computes sooner."""
+    from .rowscan.engine import RowscanEngine
+
+    return RowscanEngine(runtime, made_once(runtime, "plan of the row scan", default_rowscan))
 
 
 def _runtime(device: Any, timed: bool) -> Runtime:
@@ -66,28 +59,11 @@ def _runtime(device: Any, timed: bool) -> Runtime:
     return runtime.timed() if timed else runtime
 
 
-def _row_scan(runtime: Runtime) -> Engine:
-    """The row scan by its default plan, for tiles of the wavefront that it computes sooner."""
-    from .rowscan.engine import RowscanEngine
-
-    return RowscanEngine(runtime, _made_once(runtime, "row scan", default_rowscan))
-
-
-def _made_once(runtime: Runtime, name: str, make: Callable[[Runtime], P]) -> P:
-    """A plan without wishes, which this thread makes once for a device."""
-    of = (runtime.info, runtime.traits, runtime.device, default_tuning(), runtime.profile()[0])
-    known = runtime.kept(f"plan of the {name}", dict)
-    if not known or not all(map(is_, known["of"], of)):
-        known |= {"of": of, "plan": make(runtime)}
-    plan: P = known["plan"]
-    return plan
-
-
 def is_free(wishes: Wishes) -> bool:
     """Do the wishes leave it to the engine how small matrices are computed?"""
-    if isinstance(wishes, Plan):
-        return False
-    return all(str(name).startswith("held.") for name in wishes or {})
+    if not wishes:
+        return True
+    return not isinstance(wishes, Plan) and all(str(name).startswith("held.") for name in wishes)
 
 
 @dataclass(frozen=True)
@@ -119,8 +95,7 @@ def row_of(wishes: Wishes) -> Row:
     given = wishes.get("engine") if isinstance(wishes, Mapping) else getattr(wishes, "engine", None)
     name = DEFAULT if given is None else given
     if not isinstance(name, str) or name not in ENGINES:
-        names = ", ".join(ENGINES)
-        raise PlanError(f"plan: engine {name!r} does not exist; there are {names}")
+        raise PlanError(f"plan: engine {name!r} does not exist; there are {', '.join(ENGINES)}")
     return ENGINES[name]
 
 

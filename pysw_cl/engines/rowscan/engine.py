@@ -22,7 +22,7 @@ from ...planning.execution import ByRows
 from ...tiles.contract import Engine
 from ...tiles.tile import NO_HITS, TileJob, TileResult
 from ...tiles.tile_split import by_parts, collected
-from ..common import bind, collected_cells, edge_of, hits_of, least_of, scored_spec, scores_of
+from ..common import bind, collected_cells, edge_of, hits_of, least_of, scored_spec
 from ..wavefront.engine import WavefrontEngine
 from .plan import RECORD_WORDS, THREE_LAUNCH, RowscanPlan
 from .three_launches import KERNELS, Swept, Values, sweep
@@ -79,7 +79,7 @@ class RowscanEngine(Engine):
     def _computed(self, job: TileJob, buffers: Buffers, capacity: int) -> TileResult:
         """The tile's result, by the form of the plan.  ``capacity``: 0: only the best cell."""
         (m, n), scoring = job.size, job.scoring
-        score, scores = scores_of(scoring, buffers)
+        score = scoring.source.file
         hits_at = buffers.of(np.zeros(1 + 3 * capacity, np.int32))
         values = {
             "query": buffers.of(job.query),
@@ -91,7 +91,7 @@ class RowscanEngine(Engine):
             "least": least_of(job),
             "hits": hits_at,
             "capacity": capacity,
-            **scores,
+            **scoring.source.arguments(score, buffers.of),
         }
         plan = self.plan.for_tile(scoring, m, n)
         file, arguments, sweep = THREE if plan.form == THREE_LAUNCH else ONE
