@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields as dataclass_fields
-from dataclasses import replace
+from dataclasses import fields as dataclass_fields, replace
 from itertools import chain
 from pathlib import PurePath
 from typing import Any, TextIO
@@ -35,8 +34,7 @@ from ..results.formats.writer import Letters, Row, Setting, mode_in_words, row_o
 from ..scoring.scoring import make_scoring
 from ..sequences.alphabet import PIECE, is_nucleotide
 from ..sequences.lent import refuse_masked
-from ..sequences.sequence import Sequence as NamedSequence
-from ..sequences.sequence import as_sequence, check_letters
+from ..sequences.sequence import Sequence as NamedSequence, as_sequence, check_letters
 
 #: Where results are written and read: the name of a file, ``-``, or a text stream.
 Place = str | os.PathLike[str] | TextIO

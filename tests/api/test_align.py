@@ -39,8 +39,7 @@ from helpers import (
     random_pair,
     random_scoring,
 )
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from pysw_cl.tiles.special_lines import SweptGrid
 

@@ -11,8 +11,7 @@ import pytest
 from many import OUTPUTS, align_many_stats
 
 import pysw_cl
-from pysw_cl.api import many as module
-from pysw_cl.api import parts
+from pysw_cl.api import many as module, parts
 from pysw_cl.api.parts import PartLimits, in_lists
 from pysw_cl.errors import InputError, LettersWarning, SequenceError
 

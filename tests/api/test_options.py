@@ -14,8 +14,7 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 import pytest
 from helpers import spy
-from saving import REFERENCE, TINY, interrupted, key, pair, related, tight
-from saving import options as small_job
+from saving import REFERENCE, TINY, interrupted, key, options as small_job, pair, related, tight
 
 import pysw_cl
 from pysw_cl.checkpoint.stored_resources import StoredResources

@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 
 import pysw_cl
-from pysw_cl.api import busy, calibrate
-from pysw_cl.api import tune as tuning
+from pysw_cl.api import busy, calibrate, tune as tuning
 from pysw_cl.api.calibrate import _scaled
 from pysw_cl.api.calibrate_cases import Case
 from pysw_cl.cli.main import main

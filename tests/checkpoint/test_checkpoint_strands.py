@@ -23,8 +23,7 @@ from saving import (
 )
 
 import pysw_cl
-from pysw_cl.checkpoint import run as saved_job
-from pysw_cl.checkpoint import store
+from pysw_cl.checkpoint import run as saved_job, store
 from pysw_cl.cli import main as cli
 from pysw_cl.errors import CheckpointError, InputError, Stopped
 

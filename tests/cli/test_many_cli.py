@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from test_cli import A, B, fails, fasta, process, run
 
-from pysw_cl.cli import align as command
-from pysw_cl.cli import batches, records
+from pysw_cl.cli import align as command, batches, records
 from pysw_cl.cli.records import Records, every_pair
 from pysw_cl.sequences.sequence import Sequence
 

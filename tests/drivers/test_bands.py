@@ -21,15 +21,13 @@ from helpers import (
     spy,
     tune,
 )
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from whole_reference import border
 
 import pysw_cl
 from pysw_cl.cli import main as cli
 from pysw_cl.drivers.band_bound import Band, BandScoreBound
-from pysw_cl.drivers.problem import FreeEnds as Free
-from pysw_cl.drivers.problem import Problem
+from pysw_cl.drivers.problem import FreeEnds as Free, Problem
 from pysw_cl.engines.reference import fill
 from pysw_cl.errors import InputError
 from pysw_cl.planning.parameters import BandTuning

@@ -17,8 +17,7 @@ from many import align_many_stats
 import pysw_cl
 from pysw_cl.api.parts import PartLimits, align_parts
 from pysw_cl.checkpoint.run import SavedStrand
-from pysw_cl.cli import batches
-from pysw_cl.cli import main as cli
+from pysw_cl.cli import batches, main as cli
 from pysw_cl.drivers import batch
 from pysw_cl.drivers.options import ManyOptions, Resources
 from pysw_cl.drivers.progress import PairProgress

@@ -21,8 +21,7 @@ from pysw_cl.errors import DeviceError
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.geometry import cuts
 from pysw_cl.planning.parameters import TracebackTuning, default_tuning
-from pysw_cl.planning.path_grid import compressible as holds
-from pysw_cl.planning.path_grid import most_pieces, path_bytes
+from pysw_cl.planning.path_grid import compressible as holds, most_pieces, path_bytes
 from pysw_cl.planning.sizes import COMPRESSED_CELL_BYTES as CELL_BYTES
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.sequences.view import View

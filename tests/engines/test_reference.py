@@ -23,8 +23,7 @@ from helpers import (
     random_case,
     rescore,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from skbio import SubstitutionMatrix
 from skbio.alignment import align_score, pair_align
 from whole_reference import ReferenceAlignment, align_reference

@@ -13,8 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from helpers import match_scoring
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from schedule_checker import ORDERS, ScheduleChecker, TileCount
 from schedule_launches import Ticketed, TicketedLaunch, block_columns
 from schedule_tile import ScheduleTile, StripSweep

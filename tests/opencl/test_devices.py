@@ -29,8 +29,7 @@ from pysw_cl.engines.wavefront.compressed_edge import COMPRESS, EXPAND
 from pysw_cl.engines.wavefront.device_traceback import TRACE
 from pysw_cl.engines.wavefront.kernel import kernel_spec
 from pysw_cl.errors import DeviceError, InternalError, PlanError
-from pysw_cl.opencl import device as device_module
-from pysw_cl.opencl import program, quirks
+from pysw_cl.opencl import device as device_module, program, quirks
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.opencl.quirks import QUIRKS, traits_of

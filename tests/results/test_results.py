@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import read_moves, renamed
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import pysw_cl
 from pysw_cl.errors import InputError, InternalError

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from aligning import SMALL, needs_lanes
 from helpers import likely
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import pysw_cl
 from pysw_cl import align

@@ -11,8 +11,7 @@ from helpers import tune
 from pysw_cl import align
 from pysw_cl.planning.parameters import SweepTuning
 from pysw_cl.sequences.alphabet import COMPLEMENT
-from pysw_cl.sequences.kmers import K, sampled
-from pysw_cl.sequences.kmers import likely_minus as likely_from
+from pysw_cl.sequences.kmers import K, likely_minus as likely_from, sampled
 from pysw_cl.sequences.view import Frame
 
 ACGT = np.frombuffer(b"ACGT", np.uint8)

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from ...sequences.sequence import Sequence as Named
-from ...sequences.sequence import as_sequence
+from ...sequences.sequence import Sequence as Named, as_sequence
 from ..aligned_pair import AlignedPair
 from ..cigar import Runs
 from .writer import Letters, Plain, Row, Writer, shown_name, without_blanks
