@@ -21,9 +21,9 @@ from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.sequences.view import Codes, Pairs, View
 from pysw_cl.tiles.contract import Engine
 from pysw_cl.tiles.edges import Edge, EdgeArray, Edges, Source
+from pysw_cl.tiles.graph import Rectangle
 from pysw_cl.tiles.slabs import SweepResult
 from pysw_cl.tiles.sweep import sweep
-from pysw_cl.tiles.sweep_state import Rectangle
 from pysw_cl.tiles.tile import Hit, Limits, TileJob, TileResult, Want
 
 _SMALL = {"T": 4, "alpha": 2, "chunk": 7}

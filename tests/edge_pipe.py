@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 
 from pysw_cl.errors import InternalError
-from pysw_cl.tiles.edges import Edge, EdgeArray, Source
+from pysw_cl.tiles.edges import DeviceEdge, Edge, EdgeArray, Source
 
 
 class EdgePipe(Source):
@@ -20,7 +21,7 @@ class EdgePipe(Source):
         self._error: BaseException | None = None
         self._changed = threading.Condition()
 
-    def write(self, start: int, edge: Edge) -> None:
+    def write(self, start: int, edge: Edge | DeviceEdge) -> None:
         """Take the next segment and wake the reader."""
         with self._changed:
             if start != self._done:
@@ -48,3 +49,17 @@ class EdgePipe(Source):
                 assert self._error is not None
                 raise self._error
             return self._array.read(start, stop)
+
+
+@dataclass(frozen=True)
+class EdgeFrom(Source):
+    """The part of an edge that begins after its first ``first`` cells."""
+
+    edge: Source
+    first: int
+
+    def read(self, start: int, stop: int) -> Edge:
+        return self.edge.read(self.first + start, self.first + stop)
+
+    def ready(self, start: int, stop: int) -> bool:
+        return self.edge.ready(self.first + start, self.first + stop)

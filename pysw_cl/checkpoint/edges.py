@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import InternalError
 from ..sequences.parallel import AT_ONCE, in_threads
-from ..tiles.edges import Edge, Source
+from ..tiles.edges import DeviceEdge, Edge, Source
 from .container import Piece, SealedFile, SealedWriter, pack_edge, unpack_edge
 
 #: The most cells of a piece.  A reader decompresses whole pieces.
@@ -128,9 +128,9 @@ class EdgeSink:
     name: str
     first: int = 0
 
-    def write(self, start: int, edge: Edge) -> None:
+    def write(self, start: int, edge: Edge | DeviceEdge) -> None:
         """Write the cells that follow the first ``start`` ones."""
-        self.slab.put(self.name, start - self.first, edge)
+        self.slab.put(self.name, start - self.first, edge.read(0, len(edge)))
 
 
 class SavedSlab:

@@ -18,19 +18,15 @@ from ..errors import CheckpointError, InputError
 from ..planning.path_grid import grid_places
 from ..results.stats import Stats
 from ..tiles.contract import Engine
-from ..tiles.edges import EdgeFrom, Edges
 from ..tiles.slabs import Slab, Slabs
 from ..tiles.special_lines import RestartGrid
 from ..tiles.sweep import sweep
-from ..tiles.tile import Area, Bound, Hit, Hits, Limits, Want
+from ..tiles.tile import Hit, Hits, Limits, Want
 from ..tiles.tile_map import TileMap
 from . import interval
 from .container import SealedFile
 from .edges import EdgeSink, SavedSlab, SlabWriter, Writer, stored_column, writing
 from .traceback import Clock
-
-#: Where the best cell is looked for in a slab that is not the last, by ``Want.where`` (else none).
-ABOVE_LAST_ROW = {"all": "all", "last_column": "last_column", "border": "last_column"}
 
 
 class SavedSweep:
@@ -133,35 +129,31 @@ class SavedSweep:
     def _fill_gap(self, writer: Writer, start: int, stop: int, todo: int, tell: Tell) -> int:
         """Compute and save rows [start, stop); ``todo`` rows are left in all.  Gives how many are
         left then."""
-        borders, before = self.problem.edges, (self.m - todo) * self.n
+        edges, before = self.problem.edges, (self.m - todo) * self.n
         slabs = _SavedSlabs(self, writer, start, stop, todo)
-        corner, above = borders.corner, borders.top
         if start:
-            corner = borders.left.h_at(start - 1)
             above = next(slab.row() for slab in self.slabs if slab.end == start)
+            edges = replace(edges, corner=edges.left.h_at(start - 1), top=above)
         sweep(
             self.engine,
-            self.problem.inside(Area(start, stop, 0, self.n)),
-            Edges(corner, above, EdgeFrom(borders.left, start)),
-            *self._aim(start, stop),
+            self.problem,
+            edges,
+            *self._aim(),
             slabs=slabs,
             progress=lambda cells, _: tell(before + cells, self.m * self.n),
         )
         return slabs.todo
 
-    def _aim(self, start: int, stop: int) -> tuple[Want, Limits]:
+    def _aim(self) -> tuple[Want, Limits]:
         """Where a gap is searched for the best cell, and the bound for pruning, by the best cell
         known now."""
         (want, limits), best = self.problem.aim(self._prune, self.job.beat), self.best
-        if best is not None:
-            want = replace(want, threshold=best.score)
-        if stop < self.m:
-            want = replace(want, where=ABOVE_LAST_ROW.get(want.where, "none"))
-        if (bound := limits.bound) is not None:
-            best = best or Hit(bound.score, bound.row, bound.column)
-            place = best.score, best.row - start, best.column
-            limits = Limits(Bound(*place, bound.match, rows_left=self.m - stop))
-        return want, limits
+        if best is None:
+            return want, limits
+        if limits.bound is not None:
+            bound = replace(limits.bound, score=best.score, row=best.row, column=best.column)
+            limits = Limits(bound)
+        return replace(want, threshold=best.score), limits
 
 
 class _SavedSlabs(Slabs):
@@ -169,8 +161,9 @@ class _SavedSlabs(Slabs):
     ``todo``: rows left to compute, in this gap and others."""
 
     def __init__(self, run: SavedSweep, writer: Writer, start: int, stop: int, todo: int) -> None:
-        self._run, self._writer, self._start, self._stop = run, writer, start, stop
+        self._run, self._writer, self.start, self.stop = run, writer, start, stop
         self.todo = todo
+        run.heights.pipelined(None)
         #: The files of the slabs that are begun, by their first rows.
         self._files: dict[int, SlabWriter] = {}
         #: Rows whose slab is not begun.
@@ -183,24 +176,23 @@ class _SavedSlabs(Slabs):
         return self._run.engine.plan.tile_shape(rows, self._run.n)
 
     def begin(self, row: int) -> Slab:
-        run, start = self._run, self._start + row
-        end = start + run.heights.height(self._left, self._stop - start)
-        self._left -= end - start
-        file = self._files[row] = run.store.slab(self._writer, start, end)
+        run = self._run
+        end = row + run.heights.height(self._left, self.stop - row)
+        self._left -= end - row
+        file = self._files[row] = run.store.slab(self._writer, row, end)
         run.heights.saving(file)
         columns = {column: EdgeSink(file, f"column {column}", row) for column in run.columns}
-        bottom = None if end == run.m else EdgeSink(file, "row")
-        return Slab(row, end - self._start, columns, bottom)
+        return Slab(row, end, columns, None if end == run.m else EdgeSink(file, "row"))
 
     def computed(self, slab: Slab, hits: Hits) -> None:
         """Save a slab; raises `Stopped` if the run has to end now."""
-        run, found, start = self._run, slab.found, self._start + slab.start
+        run, found = self._run, slab.found
         for hit in hits:
-            run.best = better(run.best, Hit(hit.score, self._start + hit.row, hit.column))
+            run.best = better(run.best, hit)
         stats, best = run.stats, run.best
         stats.add_cost(found)
         stats.pruned += found.pruned_cells
-        tiles = run.maps[start] = found.tile_map((slab.rows, run.n), slab.start)
+        tiles = run.maps[slab.start] = found.tile_map((slab.rows, run.n), slab.start)
         done = {
             "best": best and [best.score, best.row, best.column],
             "cells": dict(stats.cells),  # it is written later

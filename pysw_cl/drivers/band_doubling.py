@@ -24,7 +24,7 @@ from ..planning.plan import Plan
 from ..scoring.precision import UNREACHABLE
 from ..scoring.scoring import Scoring
 from ..tiles.contract import Engine
-from ..tiles.edges import Edge, Edges, Source
+from ..tiles.edges import DeviceEdge, Edge, Edges, Source
 from ..tiles.slabs import SweepResult
 from ..tiles.special_lines import RestartPoints
 from ..tiles.sweep import sweep
@@ -52,11 +52,11 @@ class _Row(Source):
         self._start, self._cells = 0, Edge.unreachable(0)
         self._gaps = scoring.gap_open, scoring.gap_extend
 
-    def write(self, start: int, edge: Edge) -> None:
+    def write(self, start: int, edge: Edge | DeviceEdge) -> None:
         """Append ``edge``: the cells after the first ``start`` ones."""
         if not len(self._cells):
             self._start = start
-        self._cells = self._cells.joined(edge)
+        self._cells = self._cells.joined(edge.read(0, len(edge)))
 
     def read(self, start: int, stop: int) -> Edge:
         """Cells ``start+1 .. stop``.  A cell before the first one written is unreachable."""

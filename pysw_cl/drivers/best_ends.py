@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from ..planning.geometry import tile_shape
 from ..tiles.contract import Engine
+from ..tiles.graph import Progress
 from ..tiles.sweep import sweep
-from ..tiles.sweep_state import Progress
 from ..tiles.tile import NO_HITS, Area, Cells, Want
 from .problem import Problem
 

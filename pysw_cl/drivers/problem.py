@@ -15,7 +15,7 @@ from ..scoring.scoring import Scoring
 from ..sequences.view import View
 from ..tiles.contract import Engine, HeldFound, HeldMatrix
 from ..tiles.edges import Border, Edges
-from ..tiles.sweep_state import Rectangle
+from ..tiles.graph import Rectangle
 from ..tiles.tile import Area, Bound, Costs, Hit, Limits, Traced, Want
 
 Mode = Literal["local", "global"]

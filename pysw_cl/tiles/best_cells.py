@@ -94,10 +94,7 @@ class BestCells:
         """How many rows and columns of the matrix follow a tile; None where it is not pruned."""
         if self.bound is None:
             return None
-        return (
-            self.m - area.row_end + self.bound.rows_left,
-            self.n - area.column_end + self.bound.columns_left,
-        )
+        return self.m - area.row_end, self.n - area.column_end
 
     def excluded(self, area: Area, corner: int, top: Edge, left: Edge) -> bool:
         """Is it certain that no path through this tile beats the best cell, nor equals it at an
@@ -109,9 +106,8 @@ class BestCells:
         start = max(corner, int(top.h.max()), int(left.h.max()))
         if self.floor is not None:
             start = max(start, self.floor)
-        rows_left = self.m - area.row + bound.rows_left
-        columns_left = self.n - area.column + bound.columns_left
-        most = start + min(rows_left, columns_left) * max(bound.match, 0)
+        longest = min(self.m - area.row, self.n - area.column)
+        most = start + longest * max(bound.match, 0)
         if most < best.score:
             return True
         return most == best.score and (area.row + 1, area.column + 1) > (best.row, best.column)

@@ -16,7 +16,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InternalError
 from ..scoring.precision import UNREACHABLE, UNREACHABLE_BELOW
 
 Ints = NDArray[np.int32]
@@ -146,7 +145,7 @@ class DeviceEdge(Source):
 class Sink(Protocol):
     """Where a bottom or right edge goes; segments arrive in order."""
 
-    def write(self, start: int, edge: Edge) -> None:
+    def write(self, start: int, edge: Edge | DeviceEdge) -> None:
         """Take the cells from ``start + 1`` on."""
 
 
@@ -169,13 +168,15 @@ class Border(Source):
 class EdgeArray(Source):
     """An edge in memory: a sink while it is written, a source afterwards.
 
-    Its arrays are made when the first part is written.  Cells that are never written are
-    unreachable.  ``on_device``: the same cells on the device, until they are needed in memory.
+    Cells that are never written are unreachable.  ``on_device``: the same cells on the device,
+    until they are needed in memory.
     """
 
     def __init__(self, length: int) -> None:
         self._length = length
+        #: The cells, and do their arrays belong to whoever wrote them?
         self._cells: Edge | None = None
+        self._lent = False
         self.on_device: DeviceEdge | None = None
 
     def __len__(self) -> int:
@@ -199,19 +200,19 @@ class EdgeArray(Source):
             self._cells = Edge(h, h.copy())
         return self._cells
 
-    def take(self, edge: Edge | DeviceEdge) -> None:
-        """Store all cells without a copy; the caller must not change ``edge`` afterwards."""
-        if len(edge) != self._length:
-            raise InternalError(f"an edge of {self._length} cells was given {len(edge)}")
-        if isinstance(edge, DeviceEdge):
-            self.on_device = edge
-        else:
-            self._cells = edge
-
     def write(self, start: int, edge: Edge | DeviceEdge) -> None:
-        """Store the cells from ``start + 1`` on."""
-        edge = edge.read(0, len(edge))
-        cells, stop = self._all(), start + len(edge)
+        """Store the cells from ``start + 1`` on.
+
+        All cells at once, if they stay valid, are stored without a copy; the caller must not change
+        them afterwards."""
+        if len(edge) == self._length and not edge.temporary:
+            self.on_device = edge if isinstance(edge, DeviceEdge) else None
+            self._cells, self._lent = None if isinstance(edge, DeviceEdge) else edge, True
+            return
+        cells, edge, stop = self._all(), edge.read(0, len(edge)), start + len(edge)
+        if self._lent:
+            cells = self._cells = Edge(cells.h.copy(), cells.x.copy())
+            self._lent = False
         cells.h[start:stop], cells.x[start:stop] = edge.h, edge.x
 
     def read(self, start: int, stop: int) -> Edge:
@@ -219,20 +220,6 @@ class EdgeArray(Source):
 
     def read_h(self, start: int, stop: int, step: int = 1) -> Ints:
         return (self._all() if self.on_device is None else self.on_device).read_h(start, stop, step)
-
-
-@dataclass(frozen=True)
-class EdgeFrom(Source):
-    """The part of an edge that begins after its first ``first`` cells."""
-
-    edge: Source
-    first: int
-
-    def read(self, start: int, stop: int) -> Edge:
-        return self.edge.read(self.first + start, self.first + stop)
-
-    def ready(self, start: int, stop: int) -> bool:
-        return self.edge.ready(self.first + start, self.first + stop)
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ class InThreads:
         self._engines = list(engines)
 
     def compute(self, rows: Iterator[TileRow]) -> None:
-        """See `Executor`.  The first error ends the sweep, once the tiles begun are done."""
+        """The first error ends the sweep, once the tiles begun are done."""
         free, left = list(self._engines), dict[TileRow, list[Area]]()
         running: dict[Future[TileResult], tuple[TileRow, Area, Engine]] = {}
         with ThreadPoolExecutor(len(free)) as threads:

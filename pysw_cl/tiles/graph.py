@@ -1,22 +1,255 @@
-"""A sweep as a graph of tiles: a tile needs the edges of the tiles above it and to its left.
+"""A sweep in progress, as a graph of tiles: a tile needs the edges of those above it and to its
+left.
 
-:class:`TileRow` has the tiles side by side.  One after the other of them may be computed as soon as
-the row above has come that far (`TileRow.ready`).  :mod:`pysw_cl.tiles.sweep` computes them one by
-one, :mod:`pysw_cl.tiles.executors` in other orders.
+:class:`SweepState` makes the job of each tile, takes its result, and gives its edges to the sinks
+that want them.  :class:`TileRow` has the tiles side by side: one after the other of them may be
+computed as soon as the row above has come that far (`TileRow.ready`).  :mod:`pysw_cl.tiles.sweep`
+computes them one by one or in an engine's pipeline, :mod:`pysw_cl.tiles.executors` in other orders.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from itertools import pairwise
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
-from ..planning.geometry import cuts, tile_rows
-from .contract import Engine
-from .edges import Edge, EdgeArray, Source
-from .slabs import Slab
-from .sweep_state import SweepState
-from .tile import Area, TileJob, TileResult
+import numpy as np
+
+from ..scoring.scoring import Scoring
+from ..sequences.view import Pairs, View
+from .best_cells import BestCells
+from .edges import Edge, EdgeArray, Edges, Source
+from .slabs import Slab, Slabs, SweepResult
+from .tile import Area, Corridor, Hit, TileJob, TileResult
+
+#: Is called with the cells that are done and the cells in all.
+Progress = Callable[[int, int], None]
+R = TypeVar("R", bound="Rectangle")
+
+
+@dataclass(frozen=True)
+class Rectangle:
+    """The codes of a sweep, and what all of its tiles have in common."""
+
+    #: The codes of the rows, and of the columns.
+    query: View
+    target: View
+    scoring: Scoring
+    #: The least H: 0 (local) or None (global).
+    floor: int | None
+    #: Pairs of letters that are never aligned (None: none).
+    forbidden: Pairs | None = None
+
+    @cached_property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.query), len(self.target)
+
+    def inside(self: R, area: Area) -> R:
+        """A part of it."""
+        query, target = self.query.slice(area.row, area.row_end), self.target.slice(*area[2:])
+        forbidden = area.pairs(self.forbidden)
+        return replace(self, query=query, target=target, forbidden=forbidden)
+
+    def tile(self, area: Area, edges: Edges, **more: Any) -> TileJob:
+        """A part as one tile, whose ``edges`` are counted from its corner and whose bottom and
+        right ones are not needed.  ``more``: other fields of the tile."""
+        m, n = area.shape
+        return TileJob(
+            self.query.read(area.row, area.row_end),
+            self.target.read(area.column, area.column_end),
+            self.scoring,
+            self.floor,
+            edges.corner,
+            edges.top.read(0, n),
+            edges.left.read(0, m),
+            bottom=False,
+            right=False,
+            forbidden=area.pairs(self.forbidden),
+            **more,
+        )
+
+
+class SweepState:
+    """The input of a sweep, and how far it is.
+
+    ``best``: the best cells so far.  ``slabs``: how the rows are cut into slabs.  ``corridor``: the
+    part that is computed (None: all).
+    """
+
+    def __init__(
+        self,
+        rectangle: Rectangle,
+        edges: Edges,
+        best: BestCells,
+        slabs: Slabs,
+        corridor: Corridor | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.rectangle, self.edges, self.best, self.slabs = rectangle, edges, best, slabs
+        self.corridor, self._progress = corridor, progress
+        self.m, self.n = rectangle.shape
+        #: The edge above the next tiles, and H at the upper left corner of these.
+        self.above: Source = edges.top
+        self.corner = edges.corner
+        #: What the finished slabs found, and their cost; cells done, skipped ones included.
+        self.result, self._done = SweepResult(), 0
+        #: Does the corridor let the sweep go on?  Where do its columns end in the tile row above?
+        self.goes_on, self._last_above = True, self.n
+        #: The columns whose codes were read last, and these.
+        self._columns, self._target = (0, 0), np.zeros(0, np.uint8)
+
+    def job(self, slab: Slab, area: Area, corner: int, top: Edge | None, left: Edge) -> TileJob:
+        """The job of a tile."""
+        rectangle, best, forbidden = self.rectangle, self.best, self.rectangle.forbidden
+        if self._columns != area[2:]:
+            self._columns, self._target = area[2:], rectangle.target.read(*area[2:])
+        right = self.edges.right is not None or self.n in slab.columns or best.in_last_column
+        rows, columns = self.special_lines(slab, area)
+        return TileJob(
+            query=rectangle.query.read(area.row, area.row_end),
+            target=self._target,
+            scoring=rectangle.scoring,
+            floor=rectangle.floor,
+            corner=corner,
+            top=top,
+            left=left,
+            best=best.in_tiles,
+            threshold=best.threshold(area),
+            count=best.want.count if best.want.among is None else area.cells,
+            bottom=area.row_end < self.slabs.stop or self.gives_bottom(slab),
+            right=right or area.column_end < self.n,
+            forbidden=None if forbidden is None else area.pairs(forbidden),
+            after=best.after(area),
+            rows=rows,
+            columns=columns,
+        )
+
+    def gives_bottom(self, slab: Slab) -> bool:
+        """Does anything but the tiles below need the bottom edges of a slab's last tiles?"""
+        edges = self.edges
+        if slab.bottom is not None or slab.end in edges.rows:
+            return True
+        return slab.end == self.m and (edges.bottom is not None or self.best.in_last_row)
+
+    def special_lines(self, slab: Slab, area: Area) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The special rows and columns inside a tile, counted from its corner."""
+        if not (self.edges.rows or slab.columns):
+            return (), ()
+        return (
+            _places_between(self.edges.rows, area.row, area.row_end),
+            _places_between(slab.columns, area.column, area.column_end),
+        )
+
+    def take(self, slab: Slab, area: Area, result: TileResult) -> None:
+        """Take the result of a tile that was computed."""
+        found = slab.found
+        if result.top is not None:
+            found.tops[area] = result.top
+        if self.best.want.each_tile and result.hits:
+            best = result.hits[0]
+            found.bests[area] = Hit(best.score, area.row + best.row, area.column + best.column)
+        if result.pruned:
+            found.thinned[area] = result.pruned
+        found.add_cost(result)
+        found.add_execution(result.execution, area.cells)
+        self._pass_on(slab, area, result)
+
+    def take_skipped(self, slab: Slab, area: Area) -> TileResult:
+        """Take a tile that is skipped: no path through it matters, so its edges hold the floor or
+        unreachable cells."""
+        slab.found.pruned.append(area)
+        floor, gap_open = self.rectangle.floor, self.rectangle.scoring.gap_open
+        edge = Edge.unreachable if floor is None else partial(Edge.level, floor, gap_open=gap_open)
+        rows, columns = self.special_lines(slab, area)
+        bottom, right = edge(area.column_end - area.column), edge(area.row_end - area.row)
+        inner = dict.fromkeys(rows, bottom), dict.fromkeys(columns, right)
+        result = TileResult(bottom, right, rows=inner[0], columns=inner[1])
+        self._pass_on(slab, area, result)
+        return result
+
+    def _pass_on(self, slab: Slab, area: Area, result: TileResult) -> None:
+        """Give the edges of a tile to their sinks, and look for better cells in it."""
+        edges, bottom, right = self.edges, result.bottom, result.right
+        for column, cells in result.columns.items():
+            slab.columns[area.column + column].write(area.row, cells)
+        for row, cells in result.rows.items():
+            edges.rows[area.row + row].write(area.column, cells)
+        for sink, start, edge in (
+            (slab.columns.get(area.column_end), area.row, right),
+            (edges.right if area.column_end == self.n else None, area.row, right),
+            (edges.rows.get(area.row_end), area.column, bottom),
+            (slab.bottom if area.row_end == slab.end else None, area.column, bottom),
+            (edges.bottom if area.row_end == self.m else None, area.column, bottom),
+        ):
+            if sink is not None and edge is not None:
+                sink.write(start, edge)
+        self.best.add(area, result)
+
+    def advance(self, area: Area | None, underway: int = 0) -> None:
+        """Count a tile that is done, if any, and report it.  ``underway``: cells that tiles which
+        are being computed have behind them."""
+        self._done += 0 if area is None else area.cells
+        if self._progress is not None:
+            self._progress(self._done + underway, self.m * self.n)
+
+    def finish(self, slab: Slab) -> None:
+        """All tiles of a slab are done."""
+        self.result.add(slab.found)
+        self.result.hits = self.best.hits
+        self.slabs.computed(slab, self.best.hits)
+
+    def rows(
+        self, slab: Slab, rows: Iterable[int], columns: Callable[[int, int], Iterable[int]]
+    ) -> Iterator[TileRow]:
+        """The tile rows of a slab from the first to the last one.
+
+        ``rows``: where they are cut, the ends of the slab included; ``columns(start, stop)``: where
+        a range of columns is.  One row may be taken as soon as the one before was; in a corridor,
+        when all tiles of that are done, after which the corridor may end the sweep."""
+        corridor = self.corridor
+        for row, row_end in pairwise(rows):
+            left, above = self.edges.left.read(row, row_end), self.above
+            corner, self.corner = self.corner, int(left.h[-1])
+            first, last = 0, self.n
+            if corridor is not None:
+                first, last = corridor.columns(row, row_end)
+                self._skip_outside(slab, Area(row, row_end, first, last))
+                if first > 0:
+                    corner, left = above.h_at(first - 1), self._gap_from(above, first, len(left))
+            areas = [Area(row, row_end, *places) for places in pairwise(columns(first, last))]
+            one = TileRow(self, slab, areas, above, corner, left)
+            self.above = below = one.below
+            yield one
+            if corridor is None:
+                continue
+            below.done = self.n
+            if row_end < self.m:
+                self.goes_on = corridor.passed(row_end, first, below.read(first, last))
+                if not self.goes_on:
+                    return
+                if first > 0:  # the next tile's corner, if it starts in this column
+                    below.write(first - 1, left.read(len(left) - 1, len(left)))
+
+    def _skip_outside(self, slab: Slab, inside: Area) -> None:
+        """The areas beside those of a corridor count as pruned; the cells above it that are not
+        computed are reached by a gap."""
+        row, row_end, first, last = inside
+        outside = Area(row, row_end, 0, first), Area(row, row_end, last, self.n)
+        slab.found.pruned += [area for area in outside if area.cells]
+        self._done += sum(area.cells for area in outside)
+        if last > self._last_above:
+            assert isinstance(self.above, EdgeArray)
+            reached = self._gap_from(self.above, self._last_above, last - self._last_above)
+            self.above.write(self._last_above, reached)
+        self._last_above = last
+
+    def _gap_from(self, above: Source, column: int, length: int) -> Edge:
+        """Cells outside the corridor, reached by one gap from cell ``column`` (from 1) above."""
+        scoring = self.rectangle.scoring
+        return Edge.one_gap(above.h_at(column - 1), length, scoring.gap_open, scoring.gap_extend)
 
 
 class _Below(EdgeArray):
@@ -46,7 +279,7 @@ class TileRow:
         #: Are all of its tiles done before the next row is taken?
         self.alone = state.corridor is not None
         #: The edge below the tiles; nobody needs that of the last row.
-        self.below = _Below(state.rectangle.n if areas[0].row_end < state.rectangle.m else 0)
+        self.below = _Below(state.n if areas[0].row_end < state.slabs.stop else 0)
 
     def ready(self, area: Area) -> bool:
         """Is the edge above this tile there?"""
@@ -59,8 +292,7 @@ class TileRow:
         if state.best.excluded(area, self._corner, self._top, self._left):
             self._pass_on(area, state.take_skipped(self._slab, area))
             return None
-        codes = state.rectangle.target.read(area.column, area.column_end)
-        return state.job(self._slab, area, self._corner, self._top, self._left, codes)
+        return state.job(self._slab, area, self._corner, self._top, self._left)
 
     def take(self, area: Area, done: TileResult) -> None:
         """Take the result of the tile that was begun last."""
@@ -69,14 +301,10 @@ class TileRow:
 
     def _pass_on(self, area: Area, done: TileResult) -> None:
         """Give the edges of a tile to those below it and to its right."""
-        below, bottom = self.below, done.bottom
-        if bottom is not None and len(below):
-            if len(bottom) == len(below) and self._state.corridor is None:
-                below.take(bottom)
-            else:
-                below.write(area.column, bottom)
+        if done.bottom is not None and len(self.below):
+            self.below.write(area.column, done.bottom)
         self._left = self._left if done.right is None else done.right
-        self._corner, below.done = int(self._top.h[-1]), area.column_end
+        self._corner, self.below.done = int(self._top.h[-1]), area.column_end
         self._state.advance(area)
 
 
@@ -84,85 +312,9 @@ class Executor(Protocol):
     """What computes the tiles of a sweep."""
 
     def compute(self, rows: Iterator[TileRow]) -> None:
-        """Compute all tiles of these rows, which `TileGraph.rows` gives."""
+        """Compute all tiles of these rows, which `SweepState.rows` gives."""
 
 
-class TileGraph:
-    """The tile rows of a sweep."""
-
-    def __init__(self, engine: Engine, state: SweepState) -> None:
-        self.engine, self.state, self.n = engine, state, state.rectangle.n
-        #: Does the corridor let the sweep go on?
-        self.goes_on = True
-        #: The end of the corridor's columns in the tile row above.
-        self._last_above = self.n
-        #: Are special rows and columns captured inside a tile?
-        self._captures = engine.captures_inside and state.corridor is None
-
-    def rows(self, slab: Slab) -> Iterator[TileRow]:
-        """The tile rows of a slab from the first to the last one.
-
-        One may be taken as soon as the one before was; in a corridor, when all tiles of that are
-        done, after which the corridor may end the sweep."""
-        state, corridor = self.state, self.state.corridor
-        rows, step = state.slabs.shape(slab.rows)
-        for row, row_end in pairwise(self._row_cuts(slab, rows, step)):
-            left, above = state.edges.left.read(row, row_end), state.above
-            corner, state.corner = state.corner, int(left.h[-1])
-            first, last = 0, self.n
-            if corridor is not None:
-                first, last = corridor.columns(row, row_end)
-                self._skip_outside(slab, Area(row, row_end, first, last))
-                if first > 0:
-                    corner, left = above.h_at(first - 1), self._gap_from(above, first, len(left))
-            areas = self._areas(slab, row, row_end, first, last, step)
-            one = TileRow(state, slab, areas, above, corner, left)
-            state.above = below = one.below
-            yield one
-            if corridor is None:
-                continue
-            below.done = self.n
-            if row_end < state.rectangle.m:
-                self.goes_on = corridor.passed(row_end, first, below.read(first, last))
-                if not self.goes_on:
-                    return
-                if first > 0:  # the next tile's corner, if it starts in this column
-                    below.write(first - 1, left.read(len(left) - 1, len(left)))
-
-    def _skip_outside(self, slab: Slab, inside: Area) -> None:
-        """The areas beside those of a corridor count as pruned; the cells above it that are not
-        computed are reached by a gap."""
-        state, (row, row_end, first, last) = self.state, inside
-        outside = Area(row, row_end, 0, first), Area(row, row_end, last, self.n)
-        slab.found.pruned += [area for area in outside if area.cells]
-        state.done += sum(area.cells for area in outside)
-        if last > self._last_above:
-            assert isinstance(state.above, EdgeArray)
-            reached = self._gap_from(state.above, self._last_above, last - self._last_above)
-            state.above.write(self._last_above, reached)
-        self._last_above = last
-
-    def _areas(
-        self, slab: Slab, row: int, row_end: int, first: int, last: int, step: int
-    ) -> list[Area]:
-        """The tiles of some rows in the columns ``[first, last)``, with ``step`` columns at
-        most."""
-        places = [first, last]
-        if last - first > step or (slab.columns and not self._captures):
-            special = () if self._captures else tuple(place - first for place in slab.columns)
-            places = [first + place for place in cuts(last - first, step, 1, special)]
-        return [Area(row, row_end, *columns) for columns in pairwise(places)]
-
-    def _row_cuts(self, slab: Slab, rows: int, columns: int) -> list[int]:
-        """The row where a slab starts, and the rows where its tiles end."""
-        height, engine = slab.rows, self.engine
-        special = () if self._captures else tuple(r - slab.start for r in self.state.edges.rows)
-        if height <= rows and not special:  # one tile, as high as it is
-            return [slab.start, slab.start + height]
-        quantum = engine.strip_rows(rows, columns) if self._captures else engine.row_quantum
-        return [slab.start + place for place in tile_rows(height, rows, quantum, special)]
-
-    def _gap_from(self, above: Source, column: int, length: int) -> Edge:
-        """Cells outside the corridor, reached by one gap from cell ``column`` (from 1) above."""
-        scoring = self.state.rectangle.scoring
-        return Edge.one_gap(above.h_at(column - 1), length, scoring.gap_open, scoring.gap_extend)
+def _places_between(places: Iterable[int], start: int, stop: int) -> tuple[int, ...]:
+    """The ``places`` strictly between ``start`` and ``stop``, sorted, counted from ``start``."""
+    return tuple(sorted(place - start for place in places if start < place < stop))

@@ -80,11 +80,13 @@ class Slabs:
     Slabs begin and are computed from top to bottom.  In a pipeline a slab may begin before those
     above it are computed.  By default there is one slab; in a pipeline there are as many as are
     useful, each ending at the next special row at the latest.  ``most``: the most rows and columns
-    of a tile.
+    of a tile.  The rows ``[start, stop)`` are computed.
     """
 
+    start = 0
+
     def __init__(self, m: int, edges: Edges, most: tuple[int, int]) -> None:
-        self._m, self._edges, self._most = m, edges, most
+        self.stop, self._edges, self._most = m, edges, most
         self._height: int | None = None
 
     def shape(self, rows: int) -> tuple[int, int]:
@@ -96,15 +98,15 @@ class Slabs:
 
         ``rows``: the least height of a slab, and what heights should be a multiple of."""
         self._height = None
-        if rows is not None and self._most[0] < self._m:
+        if rows is not None and self._most[0] < self.stop:
             self._height = piped_height(*rows, self._most[0])
 
     def begin(self, row: int) -> Slab:
         """The slab that starts at a row."""
-        end = self._m
+        end = self.stop
         if self._height is not None:
             ends = [special for special in self._edges.rows if special > row]
-            end = min([self._m, row + self._height, *ends])
+            end = min([self.stop, row + self._height, *ends])
         return Slab(row, end, self._edges.columns)
 
     def computed(self, slab: Slab, hits: Hits) -> None:

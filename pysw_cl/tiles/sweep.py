@@ -2,20 +2,25 @@
 
 This is the tile contract as drivers see it (docs/algorithm.md, Tiles).  It is written once, over
 :meth:`Engine.tile`, which every engine has.  So special rows, pruning, progress and cancellation
-are the same for every engine.  Where an engine has a pipeline, tiles as wide as the rectangle
-follow each other on the device (:mod:`pysw_cl.tiles.sweep_pipeline`).
+are the same for every engine.  Where an engine has a pipeline, slabs of one tile each, as wide as
+the rectangle, follow each other on the device.
 """
 
 from __future__ import annotations
 
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+
+from ..errors import DeviceError
+from ..planning.geometry import cuts, is_piped, may_be_wide, tile_rows
 from .best_cells import BestCells
-from .contract import Engine
+from .contract import Engine, TilePipeline
 from .edges import Edges
-from .graph import Executor, TileGraph
+from .graph import Executor, Progress, Rectangle, SweepState, TileRow
 from .slabs import Slab, Slabs, SweepResult
-from .sweep_pipeline import SlabPipeline
-from .sweep_state import Progress, Rectangle, SweepState
-from .tile import Limits, Want
+from .tile import Area, Limits, TileResult, Want
 
 
 def sweep(
@@ -30,7 +35,7 @@ def sweep(
     progress: Progress | None = None,
     executor: Executor | None = None,
 ) -> SweepResult:
-    """Compute all cells of a rectangle.
+    """Compute a rectangle of m x n cells.
 
     Tiles are computed in rows from top to bottom, each row from left to right.  Edges stream: a
     source is read when a tile needs it, and a sink is written when a tile is done.  So a neighbour
@@ -39,39 +44,170 @@ def sweep(
 
     ``shape``: rows and columns of a tile (default: one tile).  Tiles also end at special rows and
     columns, if the engine cannot capture them inside a tile or there is a corridor.
-    ``slabs``: how the rectangle is cut into slabs (default: as few as possible).
+    ``slabs``: how the rectangle is cut into slabs (default: as few as possible), and which of its
+    rows are computed; the top edge is that above the first of them.
     ``progress(done, total)`` is called with cells after every tile; an exception that it raises
     ends the sweep.
     ``executor``: what computes the tiles (default: ``engine``, one by one).
     """
-    want, limits = want or Want(), limits or Limits()
-    state = SweepState(
-        rectangle,
-        edges,
-        BestCells(*rectangle.shape, rectangle.floor, want, limits.bound),
-        slabs or Slabs(rectangle.m, edges, shape or rectangle.shape),
-        limits.corridor,
-        progress,
-    )
-    pipeline = None if executor is not None else SlabPipeline(engine, state)
-    graph = TileGraph(engine, state)
-    slab: Slab | None = state.slabs.begin(0)
-    while slab is not None:
-        computed = None if pipeline is None else pipeline.compute_from(slab)
-        if computed is None:
-            rows = graph.rows(slab)
-            if executor is not None:
-                executor.compute(rows)
-            for row in rows:
-                for area in row.areas:
-                    job = row.begin(area)
-                    if job is not None:
-                        row.take(area, engine.tile(job))
-            state.finish(slab)
-            computed = slab.end, None
-        end, slab = computed
-        if not graph.goes_on:
-            break
-        if slab is None and end < rectangle.m:
-            slab = state.slabs.begin(end)
+    want, limits, (m, n) = want or Want(), limits or Limits(), rectangle.shape
+    best = BestCells(m, n, rectangle.floor, want, limits.bound)
+    slabs = slabs or Slabs(m, edges, shape or (m, n))
+    state = SweepState(rectangle, edges, best, slabs, limits.corridor, progress)
+    pipeline = None if executor is not None else _pipeline_of(engine, state)
+    row: int = slabs.start
+    slab: Slab | None = None
+    while state.goes_on and row < slabs.stop:
+        slab = slab or slabs.begin(row)
+        piped = None if pipeline is None else pipeline.compute_from(slab)
+        if piped is not None:
+            row, slab = piped
+            continue
+        rows = _tile_rows(engine, state, slab)
+        if executor is not None:
+            executor.compute(rows)
+        for tiles in rows:
+            for area in tiles.areas:
+                job = tiles.begin(area)
+                if job is not None:
+                    tiles.take(area, engine.tile(job))
+        state.finish(slab)
+        row, slab = slab.end, None
     return state.result
+
+
+def _tile_rows(engine: Engine, state: SweepState, slab: Slab) -> Iterator[TileRow]:
+    """The tile rows of a slab, cut for an engine."""
+    captures, height = engine.captures_inside and state.corridor is None, slab.rows
+    rows, step = state.slabs.shape(height)
+    special_rows = () if captures else tuple(row - slab.start for row in state.edges.rows)
+    special_columns = () if captures else tuple(slab.columns)
+    places = [slab.start, slab.end]
+    if height > rows or special_rows:  # else one tile, as high as it is
+        quantum = engine.strip_rows(rows, step) if captures else engine.row_quantum
+        found = tile_rows(height, rows, quantum, special_rows)
+        places = [slab.start + place for place in found]
+
+    def columns(first: int, last: int) -> list[int]:
+        if last - first <= step and not special_columns:
+            return [first, last]
+        special = [place - first for place in special_columns]
+        return [first + place for place in cuts(last - first, step, 1, special)]
+
+    return state.rows(slab, places, columns)
+
+
+def _pipeline_of(engine: Engine, state: SweepState) -> SlabPipeline | None:
+    """The pipeline of an engine, if it has one in which tiles should follow each other here."""
+    want, slabs = state.best.want, state.slabs
+    if state.corridor is not None or state.rectangle.forbidden is not None:
+        return None
+    if want.count > 1 or want.each_tile:
+        return None
+    height = slabs.stop - slabs.start
+    rows = engine.piped_rows(height, state.n)
+    if rows is None or not may_be_wide(rows[0], state.n, slabs.shape(height)):
+        return None
+    slabs.pipelined(rows)
+    return SlabPipeline(engine, state)
+
+
+class SlabPipeline:
+    """The slabs of a sweep whose tiles are as wide as the rectangle and follow each other."""
+
+    def __init__(self, engine: Engine, state: SweepState) -> None:
+        self._engine, self._state = engine, state
+        #: Does the engine have a pipeline for these tiles?
+        self._able = True
+
+    def compute_from(self, slab: Slab) -> tuple[int, Slab | None] | None:
+        """Compute a slab and those that follow it in the pipeline.
+
+        Gives the row where they end, and the next slab if it was begun (it has to be computed
+        otherwise).  None: the pipeline cannot begin with this slab, and nothing was computed.
+        """
+        state, stop = self._state, self._state.slabs.stop
+        if not self._able or slab.end == stop or not self._is_one_tile(slab):
+            return None
+        left, top = state.edges.left.read(slab.start, slab.end), state.above.read(0, state.n)
+        area = self._area(slab)
+        if state.best.excluded(area, state.corner, top, left):
+            return None
+        job = state.job(slab, area, state.corner, top, left)
+        begun = self._engine.pipeline(job, stop - slab.end)
+        if begun is None:
+            self._able = False
+            state.slabs.pipelined(None)
+            return None
+        try:
+            found = self._compute(slab, begun)
+        except BaseException:
+            with suppress(DeviceError):  # the first error tells more
+                begun.close()
+            raise
+        begun.close()
+        return found
+
+    def _compute(self, first: Slab, pipeline: TilePipeline) -> tuple[int, Slab | None]:
+        """Compute the slabs from ``first`` on, which the pipeline has already."""
+        state, stop = self._state, self._state.slabs.stop
+        begun, waiting, last, accepting = deque([first]), None, first.end, True
+        tuning, source = self._engine.plan.tuning.sweep, state.edges.left
+        tell_at = time.monotonic() + tuning.tell_seconds
+        state.corner = source.h_at(first.end - 1)
+        while begun:
+            while True:
+                done = pipeline.done()  # asked first: a tile that is done makes way for the next
+                end = begun[-1].end
+                if accepting and waiting is None and end < stop and pipeline.accepts():
+                    waiting = state.slabs.begin(end)
+                if accepting and waiting and source.ready(waiting.start, waiting.end):
+                    accepting = self._put(waiting, pipeline)
+                    if accepting:
+                        begun.append(waiting)
+                        waiting = None
+                        continue
+                if done:
+                    break
+                now = time.monotonic()
+                if now >= tell_at:
+                    state.advance(None, pipeline.underway())
+                    tell_at = now + tuning.tell_seconds
+                time.sleep(tuning.look_seconds)
+            slab = begun.popleft()
+            bottom = not begun or state.gives_bottom(slab)
+            self._take(slab, pipeline.take(bottom), pipeline.underway(), is_last=not begun)
+            last = slab.end
+        return last, waiting
+
+    def _put(self, slab: Slab, pipeline: TilePipeline) -> bool:
+        """Begin a slab below those in the pipeline; False where it cannot follow them."""
+        state = self._state
+        if not self._is_one_tile(slab):
+            return False
+        left = state.edges.left.read(slab.start, slab.end)
+        job = state.job(slab, self._area(slab), state.corner, None, left)
+        if not pipeline.put(job, slab.end == state.slabs.stop):
+            return False
+        state.corner = int(left.h[-1])
+        return True
+
+    def _take(self, slab: Slab, result: TileResult, underway: int, *, is_last: bool) -> None:
+        """Take the result of a slab.  The last one in the pipeline gives its bottom edge to the
+        tiles that are computed next.  ``underway``: see `SweepState.advance`."""
+        state, area = self._state, self._area(slab)
+        state.take(slab, area, result)
+        if is_last and result.bottom is not None:
+            state.above = result.bottom
+        state.advance(area, underway)
+        state.finish(slab)
+
+    def _area(self, slab: Slab) -> Area:
+        return Area(slab.start, slab.end, 0, self._state.n)
+
+    def _is_one_tile(self, slab: Slab) -> bool:
+        state, slabs = self._state, self._state.slabs
+        special_rows, _ = state.special_lines(slab, self._area(slab))
+        # tiles of few rows may be less wide, and those of all rows less high
+        shapes = map(slabs.shape, {slab.rows, slabs.stop - slabs.start})
+        return not special_rows and any(is_piped(slab.rows, state.n, shape) for shape in shapes)

@@ -212,9 +212,6 @@ class Bound:
     column: int
     #: The highest substitution score.
     match: int
-    #: Rows of the whole matrix below, and columns of it to the right.
-    rows_left: int = 0
-    columns_left: int = 0
 
 
 class Corridor(Protocol):

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
 
 from ..scoring.precision import LOCAL_LIMIT
 from ..sequences.view import View
 from .best_cells import BestCells
-from .edges import EdgeArray, Edges, Source
-from .graph import TileRow
-from .slabs import Slabs
-from .sweep_state import Rectangle, SweepState
+from .edges import EdgeArray, Edges
+from .graph import Rectangle, SweepState
+from .slabs import Slab, Slabs
 from .tile import Area, Hits, TileJob, TileResult, Want
 
 #: No cell of a local comparison has this score.
@@ -49,18 +47,13 @@ def by_parts(
     )
     whole = Rectangle(View(job.query), View(job.target), job.scoring, job.floor, job.forbidden)
     state = SweepState(whole, edges, _PartCells(job), Slabs(m, edges, (m, n)))
-    slab = state.slabs.begin(0)
-    above: Source = job.above
-    corner = job.corner
-    for row, row_end in pairwise([0, *rows, m]):
-        areas = [Area(row, row_end, *places) for places in pairwise([0, *columns, n])]
-        parts = TileRow(state, slab, areas, above, corner, job.left.read(row, row_end))
-        for area in areas:
+    slab = Slab(0, m, special_columns)
+    for parts in state.rows(slab, [0, *rows, m], lambda *_: [0, *columns, n]):
+        for area in parts.areas:
             part = parts.begin(area)
             assert part is not None
             # (without the search for a best cell, another kernel would have to be built)
             parts.take(area, tile(replace(part, threshold=NEVER) if ignored(area) else part))
-        above, corner = parts.below, job.left.h_at(row_end - 1)
     found = slab.found
     return TileResult(
         bottom.read(0, n) if job.bottom else None,

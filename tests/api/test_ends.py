@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from functools import cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -131,7 +132,7 @@ def test_cells_that_are_not_held_at_once(engine: str, monkeypatch: pytest.Monkey
     sweep = driver.sweep
 
     def counted(engine: Any, whole: Any, *given: Any, **how: Any) -> Any:
-        swept.append(whole.m * whole.n)
+        swept.append(prod(whole.shape))
         return sweep(engine, whole, *given, **how)
 
     monkeypatch.setattr(driver, "sweep", counted)

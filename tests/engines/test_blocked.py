@@ -16,8 +16,8 @@ from pysw_cl.engines.wavefront import engine as wavefront
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.sequences.view import View, pairs_inside
 from pysw_cl.tiles.edges import Border, EdgeArray, Edges
+from pysw_cl.tiles.graph import Rectangle
 from pysw_cl.tiles.sweep import sweep
-from pysw_cl.tiles.sweep_state import Rectangle
 from pysw_cl.tiles.tile import Want
 
 SCORING = match_scoring(2, -1, 3, 1)

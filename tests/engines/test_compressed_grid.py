@@ -26,9 +26,9 @@ from pysw_cl.planning.sizes import COMPRESSED_CELL_BYTES as CELL_BYTES
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.sequences.view import View
 from pysw_cl.tiles.edges import Border, DeviceEdge, Edge, EdgeArray, Edges
+from pysw_cl.tiles.graph import Rectangle
 from pysw_cl.tiles.special_lines import RestartGrid, SweptGrid
 from pysw_cl.tiles.sweep import sweep
-from pysw_cl.tiles.sweep_state import Rectangle
 from pysw_cl.tiles.tile import Area, Want
 
 
@@ -149,8 +149,7 @@ def test_what_cannot_be_packed_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -
         assert engine.edge_bytes == before
         same(lines(grid), wanted)
     for edge in (*grid.rows.values(), *grid.columns.values()):
-        edge.take(edge.read(0, len(edge)))  # cells that the host has
-        edge.on_device = None
+        edge.write(0, edge.read(0, len(edge)))  # cells that the host has
     same(lines(grid.compressed(WavefrontEdgeCompression(engine))), wanted)
 
 

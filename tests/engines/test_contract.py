@@ -35,8 +35,8 @@ from pysw_cl.errors import InternalError
 from pysw_cl.scoring.precision import UNREACHABLE, UNREACHABLE_BELOW
 from pysw_cl.sequences.view import Codes, View
 from pysw_cl.tiles.edges import Border, Edge, EdgeArray, Edges, Source
+from pysw_cl.tiles.graph import Rectangle
 from pysw_cl.tiles.sweep import sweep
-from pysw_cl.tiles.sweep_state import Rectangle
 from pysw_cl.tiles.tile import Want
 
 SCORING = match_scoring(2, -1, 3, 1)

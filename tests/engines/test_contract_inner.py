@@ -27,7 +27,6 @@ from pysw_cl.drivers.traceback import trace_back
 from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.wavefront import engine as wavefront
-from pysw_cl.errors import InternalError
 from pysw_cl.planning.choose import Given
 from pysw_cl.planning.path_grid import grid_places
 from pysw_cl.planning.plan import Plan
@@ -36,9 +35,9 @@ from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.sequences.view import View
 from pysw_cl.tiles.contract import Engine
 from pysw_cl.tiles.edges import Border, Edge, EdgeArray, Edges
+from pysw_cl.tiles.graph import Rectangle
 from pysw_cl.tiles.special_lines import SweptGrid
 from pysw_cl.tiles.sweep import sweep
-from pysw_cl.tiles.sweep_state import Rectangle
 from pysw_cl.tiles.tile import Bound, Limits, TileJob, TileResult, Want
 from pysw_cl.tiles.tile_split import by_parts
 
@@ -315,7 +314,7 @@ def test_arrays_take_whole_edges_as_they_are() -> None:
     cells = Edge(np.arange(5, dtype=np.int32), np.arange(5, dtype=np.int32))
     array = EdgeArray(5)
     assert (array.h == UNREACHABLE).all()
-    array.take(cells)
+    array.write(0, cells)
     assert array.h is cells.h and array.x is cells.x
-    with pytest.raises(InternalError, match="5 cells was given 3"):
-        array.take(cells.read(0, 3))
+    array.write(1, cells.read(3, 4))
+    assert array.h.tolist() == [0, 3, 2, 3, 4] and cells.h.tolist() == [0, 1, 2, 3, 4]

@@ -20,8 +20,9 @@ from pysw_cl.scoring.precision import UNREACHABLE
 from pysw_cl.sequences.view import Codes, View
 from pysw_cl.tiles.contract import Engine
 from pysw_cl.tiles.edges import Border, EdgeArray, Edges
+from pysw_cl.tiles.graph import Rectangle
+from pysw_cl.tiles.slabs import Slabs
 from pysw_cl.tiles.sweep import sweep
-from pysw_cl.tiles.sweep_state import Rectangle
 from pysw_cl.tiles.tile import Bound, Limits, TileJob, TileResult, Want
 
 SCORING = match_scoring(2, -1, 3, 1)
@@ -123,11 +124,12 @@ def test_pruned_areas_emit_the_floor_or_the_sentinel(name: str, local: bool) -> 
 @every_engine
 def test_pruning_knows_what_lies_beyond_the_sweep(name: str) -> None:
     """Rows and columns that follow the tile can still raise a score."""
-    codes = np.zeros(20, np.uint8)
-    for left, wanted in ((0, 0), (30, 20 * 20)):
-        bound = Bound(41, 1, 1, 2, rows_left=left, columns_left=left)
-        result, _, _ = run_sweep(name, codes, codes, SCORING, 0, 0, FREE, FREE, ALL, Limits(bound))
-        assert sum(result.cells.values()) == wanted
+    limits = Limits(Bound(41, 1, 1, 2))
+    for side in (20, 50):
+        codes, slabs = np.zeros(side, np.uint8), Slabs(20, Edges(0, FREE, FREE), (20, side))
+        how = name, codes, codes, SCORING, 0, 0, FREE, FREE, ALL, limits
+        result, _, _ = run_sweep(*how, slabs=slabs)
+        assert (sum(result.cells.values()) > 0) == (side > 20)
 
 
 # --- progress, cancellation, counts --------------------------------------------------------------

@@ -27,9 +27,9 @@ from pysw_cl.planning.parameters import tuned
 from pysw_cl.sequences.view import View
 from pysw_cl.tiles.contract import Engine, TilePipeline
 from pysw_cl.tiles.edges import Edge, EdgeArray, Edges, Source
+from pysw_cl.tiles.graph import Rectangle, SweepState
 from pysw_cl.tiles.slabs import Slab, Slabs, SweepResult
 from pysw_cl.tiles.sweep import sweep
-from pysw_cl.tiles.sweep_state import Rectangle, SweepState
 from pysw_cl.tiles.tile import Area, Hit, TileJob, TileResult, Want
 
 PROTEIN = "ARNDCQEGHILKMFPSTWYV"
@@ -248,9 +248,11 @@ def check(engine: WavefrontEngine, job: TileJob, heights: list[int]) -> None:
 class Heights:
     """Slabs of given heights, one tile each."""
 
+    start = 0
+
     def __init__(self, heights: list[int], n: int, columns: dict[int, EdgeArray]) -> None:
         self.ends, self.n, self.columns = np.cumsum(heights).tolist(), n, columns
-        self.done: list[int] = []
+        self.done, self.stop = list[int](), self.ends[-1]
 
     def shape(self, rows: int) -> tuple[int, int]:
         return rows, self.n

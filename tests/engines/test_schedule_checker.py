@@ -25,9 +25,9 @@ from pysw_cl.planning.geometry import LONG, SHORT, Grid, Launch, fit
 from pysw_cl.planning.plan import Plan
 from pysw_cl.sequences.view import View
 from pysw_cl.tiles.edges import Edge, EdgeArray, Edges
+from pysw_cl.tiles.graph import Rectangle
 from pysw_cl.tiles.special_lines import SweptGrid
 from pysw_cl.tiles.sweep import sweep
-from pysw_cl.tiles.sweep_state import Rectangle
 from pysw_cl.tiles.tile import Hit, TileJob, TileResult
 
 SCORING = match_scoring(1, -1, 1, 1)

@@ -16,7 +16,6 @@ from speculating import (
     plan_of,
 )
 
-import pysw_cl
 from pysw_cl.drivers.path_prediction import promise
 from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.reference import Matrices, ReferenceEngine
@@ -292,14 +291,12 @@ def test_an_edge_that_stays_where_it_was_computed(lost: bool) -> None:
 def test_an_array_of_an_edge_that_was_kept_elsewhere() -> None:
     kept, wanted = kept_edge(True)
     array = EdgeArray(50)
-    array.take(kept)
+    array.write(0, kept)
     np.testing.assert_array_equal(array.read(8, 22).h, wanted.h[8:22])
     assert array.on_device is kept
     array.write(20, Edge(np.full(3, 77, np.int32), np.full(3, 70, np.int32)))
     assert array.on_device is None  # it is an array from now on
     assert array.read(19, 24).h.tolist() == [wanted.h[19], 77, 77, 77, wanted.h[23]]
     assert array.x[20:23].tolist() == [70] * 3 and array.x[10] == UNREACHABLE
-    array.take(wanted)
+    array.write(0, wanted)
     assert array.read(0, 50).h is not None and array.h[20] == wanted.h[20]
-    with pytest.raises(pysw_cl.errors.InternalError):
-        array.take(kept_edge(False, 49)[0])

@@ -33,7 +33,7 @@ def both(rng: np.random.Generator, executor: InThreads, name: str) -> None:
     shape = int(rng.integers(1, 40)), int(rng.integers(1, 40))
     limits = Limits()
     if local and rng.integers(2):
-        limits = Limits(Bound(int(rng.integers(1, 20)), m, n, 2, 0, 0))
+        limits = Limits(Bound(int(rng.integers(1, 20)), m, n, 2))
     found = []
     for how in (None, executor):
         kept = {row: EdgeArray(n) for row in rows}, {column: EdgeArray(m) for column in columns}

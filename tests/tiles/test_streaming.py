@@ -8,16 +8,16 @@ from threading import Condition, Thread
 import numpy as np
 import pytest
 from contract_engines import assert_edge, make_engine
-from edge_pipe import EdgePipe
+from edge_pipe import EdgeFrom, EdgePipe
 from helpers import match_scoring, random_pair
 
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.sequences.view import View
 from pysw_cl.tiles.contract import Engine
-from pysw_cl.tiles.edges import Border, EdgeArray, EdgeFrom, Edges
+from pysw_cl.tiles.edges import Border, EdgeArray, Edges
+from pysw_cl.tiles.graph import Rectangle
 from pysw_cl.tiles.slabs import SweepResult
 from pysw_cl.tiles.sweep import sweep
-from pysw_cl.tiles.sweep_state import Rectangle
 from pysw_cl.tiles.tile import Hit, Limits, TileJob, TileResult, Want
 
 SCORING = match_scoring(2, -3, 3, 1)
