@@ -30,8 +30,8 @@ from .sizes import HELD_CELL_BYTES, bus_bytes, held_numbers, sharing_warps, warp
 
 @dataclass(frozen=True)
 class Seen:
-    """What the letters and the edges of a tile say, which is asked only where it matters; this is
-    what is assumed of a tile that nobody has seen."""
+    """What the letters and the edges of a tile say, which is asked only where it matters; here what
+    is assumed of a tile that nobody has seen."""
 
     few: bool = False
     alike: bool = False
@@ -41,8 +41,8 @@ class Seen:
         return self.few
 
     def excess(self) -> int:
-        """How far the edges' highest H is above the floor of a local tile, or above the top edge of
-        another one."""
+        """How far is the edges' highest H above the floor of a local tile, or the top edge of
+        another one?"""
         return 0
 
     def related(self) -> bool:
@@ -77,8 +77,7 @@ class Given:
 
     def four(self, plan: Plan) -> bool:
         """Can narrow lanes look up the scores of four letters at once, and are there no others?"""
-        able = self.device.byte_permute and plan.lane_set.scores.permute4
-        return able and self.seen.four()
+        return self.device.byte_permute and plan.lane_set.scores.permute4 and self.seen.four()
 
     def lines_fit(self, tile: TileShape, rows: int, columns: int) -> bool:
         """Does the device hold so many special rows and columns of a tile?"""
@@ -117,10 +116,9 @@ def choose(tile: TileShape, given: Given) -> TileExecution:
 def choose_pipeline(tile: TileShape, rows_below: int, given: Given) -> InStrips | None:
     """How the first ``tile`` of a pipeline is computed that goes on for so many rows; `in_strips`
     says how the others are.  None where tiles are better computed one by one."""
-    plan, size = given.plan, (tile.m + rows_below, tile.n)
-    plain = not (tile.moves or tile.forbidden or tile.collects or tile.rows)
-    able = given.device.speculative and plan.form == "ticketed" and plan.lane_set.narrow is not None
-    if not rows_below or not plain or not able:
+    plan, size, device = given.plan, (tile.m + rows_below, tile.n), given.device
+    able = device.speculative and plan.form == "ticketed" and plan.lane_set.narrow is not None
+    if not able or tile.moves or tile.forbidden or tile.collects or tile.rows or not rows_below:
         return None
     narrow = given.narrow(tile.n)
     usual, score = planned(plan, given.scoring, size, (), narrow, given.local)
@@ -129,7 +127,7 @@ def choose_pipeline(tile: TileShape, rows_below: int, given: Given) -> InStrips 
     # the device's memory has to hold two tiles like this one
     bus = pipeline_bus_bytes(usual, tile.n)
     rows = (1 + 8 + 8 * tile.right + 8 * len(tile.columns)) * tile.m
-    if bus > given.device.largest or not half_holds(given.device, bus, 2 * rows):
+    if bus > device.largest or not half_holds(device, bus, 2 * rows):
         return None
     best = tile.best and seldom_waits(plan, tile.n)
     fits, _ = planned(plan, given.scoring, size, (tile.m,), narrow, given.local, best)
@@ -143,14 +141,12 @@ def whole_pipeline(tile: TileShape, given: Given) -> InStrips | None:
     """How the first tile is computed of a pipeline that sweeps all of a matrix, whose shape and
     wishes ``tile`` has; None where its tiles are computed one by one."""
     plan, device, (m, n) = given.plan, given.device, tile.size
-    if not device.speculative or not captures_inside(plan):
-        return None
     most = plan.tile_shape(m, n)
-    rows = None if most[0] >= m else pipeline_rows(plan, m, n, device)
-    if rows is None:
+    if not device.speculative or not captures_inside(plan) or most[0] >= m:
         return None
-    height = piped_height(*rows, most[0])
-    if not may_be_wide(height, n, most) or height >= m:
+    rows = pipeline_rows(plan, m, n, device)
+    height = m if rows is None else piped_height(*rows, most[0])
+    if height >= m or not may_be_wide(height, n, most):
         return None
     return choose_pipeline(replace(tile, m=height, rows=(), bottom=True), m - height, given)
 
@@ -165,19 +161,17 @@ def pipeline_rows(plan: Plan, m: int, n: int, device: DeviceFacts) -> tuple[int,
     tuning = plan.tuning.pipeline
     if m * n < tuning.least_cells or n > tuning.most_columns:
         return None
-    sized = plan.for_size(m, n)
-    if sized is None or sized.lane_set.narrow is None:
+    usual = plan.for_size(m, n)
+    if usual is None or usual.lane_set.narrow is None:
         return None
-    plans, mixed = [sized], in_mixed_lanes(plan)
-    fits = mixed.for_size(m, n) if mixed is not None and seldom_waits(plan, n) else None
-    if fits is not None:
-        plans.append(fits)
+    mixed = in_mixed_lanes(plan) if seldom_waits(plan, n) else None
+    fits = None if mixed is None else mixed.for_size(m, n)
+    plans = [usual] if fits is None else [usual, fits]
     wide = plan.without_narrow().strip_rows
-    warps = (one.strip_rows * warps_of(one.lane_set, device, one.B) for one in plans)
-    quantum = lcm(wide, *warps)
+    quantum = lcm(wide, *(p.strip_rows * warps_of(p.lane_set, device, p.B) for p in plans))
     if quantum > plan.device_rows:  # of few compute units: groups may have idle warps
-        quantum = lcm(wide, *(one.strip_rows for one in plans))
-    at_once = max(one.device_rows for one in plans)
+        quantum = lcm(wide, *(p.strip_rows for p in plans))
+    at_once = max(p.device_rows for p in plans)
     return -(-at_once // (tuning.depth * quantum)) * quantum, quantum
 
 
@@ -221,9 +215,8 @@ def in_strips(
     grid = fit(*tile.size, B, plan.T, plan.alpha, form, given.device.least_T)
     prunes = tile.after and not tile.collects and (tile.best or not local)
     apart = tile.collects or tile.moves or tile.forbidden or grid.form != "ticketed"
-    widths = widths_of(plan, scoring, local, tile.best, apart)
-    at_once, ticketed = B if linked else grid.B, form == "ticketed"
-    warps = warps_of(plan.lane_set, given.device, at_once) if ticketed else 1
+    at_once = B if linked else grid.B
+    warps = warps_of(plan.lane_set, given.device, at_once) if form == "ticketed" else 1
     program = program_of(
         plan,
         scoring,
@@ -231,14 +224,14 @@ def in_strips(
         local,
         form=grid.form,
         T=grid.T,
-        widths=widths,
+        widths=widths_of(plan, scoring, local, tile.best, apart),
         best=2 if tile.collects else int(tile.best),
         moves=tile.moves,
         forbidden=tile.forbidden,
         prunes=prunes and plan.lane_set.prunes,
         warps=warps,
     )
-    strip_groups = -(-grid.B // program.warps) * program.warps
+    strip_groups = -(-grid.B // warps) * warps
     return InStrips(tile, program, grid, strip_groups, scoring.source.sizes(score), linked)
 
 
@@ -250,10 +243,9 @@ def cut(tile: TileShape, given: Given, narrow: str | None) -> Sections | None:
     ``narrow``: the score file of narrow lanes; None: there is none.
     """
     plan, scoring, (m, n), largest = given.plan, given.scoring, tile.size, given.device.largest
-    if tile.rows or not (given.local or tile.level) or not plan.may_be_cut(m, n):
-        return None
     bus = 36 * n  # three lines of the bus, and overlaps
-    if plan.form != "ticketed" or bus > largest:
+    able = not tile.rows and (given.local or tile.level) and plan.may_be_cut(m, n)
+    if not able or plan.form != "ticketed" or bus > largest:
         return None
     reach = span(scoring, m, given.seen.excess(), given.local)
     overlap = max(first_overlap(plan, scoring, m), given.overlap)
@@ -305,9 +297,9 @@ def _in_sections(tile: TileShape, given: Given, sections: Sections) -> InSection
 def is_held(plan: Plan, m: int, n: int, paths: int, largest: int) -> bool:
     """Is a matrix held whole of which so many paths are wanted (0: a score)?  Narrow matrices have
     many cells of padding, which count.  ``largest``: bytes of the device's largest allocation."""
-    if plan.lane_set.per_item is not None:
-        return False
-    tuning, numbers = plan.tuning.held, held_numbers(m, n)
+    tuning = plan.tuning.held
     most = min(tuning.top_cells, paths * tuning.path_cells) if paths else tuning.score_cells
-    fits_device = 2 * HELD_CELL_BYTES * numbers <= largest
-    return m * n <= most and numbers <= 2 * most and fits_device
+    if plan.lane_set.per_item is not None or m * n > most:
+        return False
+    numbers = held_numbers(m, n)
+    return numbers <= 2 * most and 2 * HELD_CELL_BYTES * numbers <= largest

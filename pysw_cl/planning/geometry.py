@@ -178,12 +178,6 @@ def piped_height(least: int, quantum: int, most: int) -> int:
     return max(1, min(least, most) // quantum) * quantum
 
 
-def is_piped(rows: int, columns: int, shape: tuple[int, int]) -> bool:
-    """May so many rows be one tile of a pipeline, whose tiles are as wide as the matrix, if tiles
-    have this ``shape`` elsewhere?  They have no more rows then, nor more cells."""
-    return rows <= shape[0] and may_be_wide(rows, columns, shape)
-
-
 def may_be_wide(rows: int, columns: int, shape: tuple[int, int]) -> bool:
     """Are so many rows no wider than tiles of this ``shape``, or of no more cells?"""
     return columns <= shape[1] or rows * columns <= shape[0] * shape[1]

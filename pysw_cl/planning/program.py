@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 from ..scoring.precision import Bounds, worst
@@ -16,30 +17,25 @@ from .plan import Plan
 
 #: Narrow lanes use a query profile from so many columns on.
 LEAST_PROFILED = 64
-#: Lanes at the same column are to take at most this share of the others' time, which is better
-#: known.
+#: Lanes at the same column take at most this share of the others' time, which is better known.
 STRIPED_MOST = 0.75
 #: Columns of a block at most in lanes of 11 bits: 12 warps of a work-group have 48 KiB for them.
 MIXED_CHUNK = 256
-#: Columns of a pipeline of such lanes at least, as a multiple of those by which the last strip in
-#: flight lags behind the first one.
+#: Columns of a pipeline of such lanes at least, in lags of the last strip in flight.
 LEAST_LAGS = 2
-#: A tile has so many strips at least, if they are taller than the plan's: blocks on the path of
-#: similar sequences take 16 bits, and one block is swept again for the best cell.  And so many for
-#: each group, because strips change hands where groups are of different speed.
+#: A tile has so many strips at least, and so many for each group, if they are taller than the
+#: plan's: blocks on the path of similar sequences take 16 bits, one block is swept again for the
+#: best cell, and groups of different speed share strips.
 LEAST_STRIPS, LEAST_STRIPS_A_GROUP = 20, 6
 
 
 def narrow_score(plan: Plan, scoring: Scoring, columns: int, four: bool, local: bool) -> str | None:
-    """The score file of narrow lanes for a target of so many ``columns``, or None if they cannot
-    compute these scores.
+    """The score file of narrow lanes for a target of so many ``columns``; None if they cannot
+    compute these scores (:class:`pysw_cl.planning.lane_sets.NarrowScores`).
 
     "match" compares and selects.  "matrix" makes a query profile of bytes for each strip.
     "permute4" has the scores of four target letters in the bytes of a word; ``four``: has the
-    target no others, and can the device permute bytes with their sign?  ``local``: is H never
-    below 0?
-    :class:`pysw_cl.planning.lane_sets.NarrowScores` has the limits of each lane set.
-    """
+    target no others, and can the device permute bytes?  ``local``: is H never below 0?"""
     bounds = Bounds.of(scoring)
     fits = bounds.fits16(scoring, plan.strip_rows, plan.chunk, plan.T)
     kinds = plan.lane_set.scores
@@ -64,10 +60,8 @@ def striped(plan: Plan, form: str, score: str, local: bool) -> bool:
     mode, because elsewhere F changes nearly all rows, and with more rows of a lane than the other
     form of a query profile has."""
     lanes = plan.lane_set
-    many = plan.alpha > lanes.scores.profile_rows
-    return (
-        bool(lanes.striped_alphas) and form == "ticketed" and score == "matrix" and local and many
-    )
+    able = bool(lanes.striped_alphas) and form == "ticketed" and score == "matrix"
+    return able and local and plan.alpha > lanes.scores.profile_rows
 
 
 def _striped_plan(
@@ -80,27 +74,27 @@ def _striped_plan(
     (m, n), cost = size, plan.cost
     alphas = _heights(plan, plan.lane_set.striped_alphas, m, rows)
     plans = [replace(plan, alpha=alpha) for alpha in alphas]
-    plans = [one for one in plans if striped(one, one.form, score, local)]
-    if not plans:
+    timed = [
+        (cost.tile(plan, one.alpha, m, n) * striped_rows(one) / one.alpha, one)
+        for one in plans
+        if striped(one, one.form, score, local)
+    ]
+    if not timed:
         return None
-
-    def taken(one: Plan) -> float:
-        return cost.tile(plan, one.alpha, m, n) * striped_rows(one) / one.alpha
-
-    best = min(plans, key=taken)
-    least = min(cost.tile(plan, alpha, m, n) for alpha in plan.alphas)
-    return best if taken(best) < STRIPED_MOST * least else None
+    seconds, best = min(timed, key=itemgetter(0))
+    return best if seconds < STRIPED_MOST * cost.least(plan, plan.alphas, m, n) else None
 
 
 def _tall_plan(plan: Plan, score: str, size: tuple[int, int], rows: tuple[int, ...]) -> Plan | None:
     """The plan with the best of all heights that one build does for; None if there is no such
     build, or if the tile is small (`Plan.for_size`)."""
-    lanes, (m, n) = plan.lane_set, size
+    m, n = size
     if plan.alpha_fixed or score != "match" or m * n < plan.tuning.engine.small_cells:
         return None
     strips = max(LEAST_STRIPS, LEAST_STRIPS_A_GROUP * plan.B)
     most = max(plan.alpha, m // (strips * plan.T))
-    alphas = _heights(plan, tuple(a for a in lanes.tall_alphas if a <= most), m, rows)
+    tall = tuple(alpha for alpha in plan.lane_set.tall_alphas if alpha <= most)
+    alphas = _heights(plan, tall, m, rows)
     if not alphas:
         return None
     alpha, B, chunk = plan.cost.soonest(plan, alphas, m, n)
@@ -120,7 +114,7 @@ def _heights(plan: Plan, alphas: tuple[int, ...], m: int, rows: tuple[int, ...])
 
 def striped_rows(plan: Plan) -> float:
     """How many rows of a lane at a lag take as long as those of a plan's lanes at the same column,
-    by the times "striped" of the device's profile."""
+    by the device's profile."""
     own = plan.machine.times.of("striped")
     return own.get("row", 1.0) * plan.alpha + own.get("column", 0.0)
 
@@ -175,21 +169,17 @@ def planned(
     (``rows``) is not at the end of a strip.  ``best``: is the best of all cells looked for, in a
     launch of this tile alone?
 
-    A tile gets narrow lanes if it stores no moves, has no forbidden pairs, every block is proven to
-    fit 16 bits, and narrow lanes can compute its substitution scores.  ``narrow``: their score
-    file; None where one of these does not hold.
-    """
+    ``narrow``: the score file of narrow lanes; None where the tile stores moves, has forbidden
+    pairs or blocks that are not proven to fit 16 bits, or scores that these cannot compute."""
     plan = plan.for_scores(narrow)
-    if narrow is not None:
-        tall = _striped_plan(plan, narrow, size, rows, local) or _tall_plan(
-            plan, narrow, size, rows
-        )
-        usual = tall or plan.for_size(*size, rows)
-        mixed = mixed_plan(plan, scoring, size, rows) if usual and local and best else None
-        if usual and mixed:
-            usual = min(usual, mixed, key=lambda one: one.cost.tile(one, one.alpha, *size))
-        return usual, narrow
-    return plan.for_size(*size, rows), scoring.source.file
+    if narrow is None:
+        return plan.for_size(*size, rows), scoring.source.file
+    tall = _striped_plan(plan, narrow, size, rows, local)
+    usual = tall or _tall_plan(plan, narrow, size, rows) or plan.for_size(*size, rows)
+    mixed = mixed_plan(plan, scoring, size, rows) if usual and local and best else None
+    if usual and mixed:
+        usual = min(usual, mixed, key=lambda one: one.cost.tile(one, one.alpha, *size))
+    return usual, narrow
 
 
 def widths_of(
@@ -201,23 +191,13 @@ def widths_of(
     its score shows when they were exceeded.  11 bits also need scores by compare and select, and a
     launch of one tile (not ``apart``), in which moves are not stored and cells are not collected.
     """
-    bounds, widths = Bounds.of(scoring), set(plan.lane_set.widths)
-    if not local or not best or bounds.limit8 < 0:
+    widths = set(plan.lane_set.widths)
+    if not local or not best or Bounds.of(scoring).limit8 < 0:
         widths.discard(8)
     whole = local and best and not apart and plan.form == "ticketed" and plan.alpha > 1
     if not whole or not _mixes(scoring):
         widths.discard(MIXED)
     return tuple(sorted(widths))
-
-
-def may_skew(plan: Plan, scoring: Scoring) -> bool:
-    """May narrow lanes have skewed scores: do skewed H fit 15 bits, and skewed substitution scores
-    8 bits?"""
-    if not plan.lane_set.skews:
-        return False
-    bounds = Bounds.of(scoring)
-    fits = bounds.fits16(scoring, plan.strip_rows, plan.chunk, plan.T, plan.alpha)
-    return fits and scoring.highest + 2 * scoring.gap_extend <= 127
 
 
 @dataclass(frozen=True)
@@ -300,8 +280,8 @@ class Program:
             "SHARED_STRIPS": int(self.shares_strips),
             "STRIPS_A_GROUP": sizes.STRIPS_A_GROUP,
         }
-        # Without narrow lanes the chunk may be larger than local memory, which 32-bit lanes do not
-        # use, so CHUNK keeps its default.  Launches of many tiles have short blocks.
+        # without narrow lanes the chunk may be larger than local memory, which 32-bit lanes do not
+        # use; launches of many tiles have short blocks
         if lanes.chunk_defined and (lanes.narrow is not None or self.many):
             defines["CHUNK"] = self.plan.chunk
         if self.wide_codes:
@@ -321,13 +301,15 @@ class Program:
 
 def program_of(plan: Plan, scoring: Scoring, score: str, local: bool, **own: Any) -> Program:
     """The program of a plan's lanes for these scores; ``own``: its other fields."""
-    local_profile = plan.lane_set.local_profile and score == "matrix"
+    lanes, size = plan.lane_set, (plan.strip_rows, plan.chunk, plan.T, plan.alpha)
+    # skewed H fit 15 bits, and skewed substitution scores 8 bits
+    skewed = lanes.skews and Bounds.of(scoring).fits16(scoring, *size)
     return Program(
         plan=plan,
         score=score,
         local=local,
-        skewed=may_skew(plan, scoring),
-        letters=scoring.matrix.shape[1] + 1 if local_profile else 0,
+        skewed=skewed and scoring.highest + 2 * scoring.gap_extend <= 127,
+        letters=scoring.matrix.shape[1] + 1 if lanes.local_profile and score == "matrix" else 0,
         wide_codes=bool(scoring.source.defines),
         mixed=mixed_macros(scoring, own["widths"]),
         **{"T": plan.T, **own},

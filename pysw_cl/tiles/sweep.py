@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from ..errors import DeviceError
-from ..planning.geometry import cuts, is_piped, may_be_wide, tile_rows
+from ..planning.geometry import cuts, may_be_wide, tile_rows
 from .best_cells import BestCells
 from .contract import Engine, TilePipeline
 from .edges import Edges
@@ -210,4 +210,6 @@ class SlabPipeline:
         special_rows, _ = state.special_lines(slab, self._area(slab))
         # tiles of few rows may be less wide, and those of all rows less high
         shapes = map(slabs.shape, {slab.rows, slabs.stop - slabs.start})
-        return not special_rows and any(is_piped(slab.rows, state.n, shape) for shape in shapes)
+        return not special_rows and any(
+            slab.rows <= shape[0] and may_be_wide(slab.rows, state.n, shape) for shape in shapes
+        )
