@@ -1,6 +1,6 @@
 """The package's own exceptions: each message says what was wrong, where, and what to do.  And the
-checks of arguments that raise them, whatever the argument is: an array, which has no truth value,
-or an object that cannot be compared."""
+checks of arguments: each returns what it was given, or raises InputError with the argument's
+``name``, whatever the value is: an array without a truth value, or what cannot be compared."""
 
 from __future__ import annotations
 
@@ -156,8 +156,7 @@ def shown(value: Any) -> str:
 
 
 def choice(value: Any, name: str, choices: Collection[str]) -> str:
-    """The text ``value``.  Raises InputError, which names the argument, unless it is one of the
-    ``choices``."""
+    """The text ``value``, which is one of the ``choices``."""
     if isinstance(value, str) and value in choices:
         return str(value)
     *most, last = map(repr, choices)
@@ -168,21 +167,21 @@ def choice(value: Any, name: str, choices: Collection[str]) -> str:
 
 def is_flag(value: Any) -> bool:
     """Is it True or False, NumPy's or as 1 or 0?"""
-    if isinstance(value, bool) or (isinstance(value, Integral) and value in (0, 1)):
-        return True
+    if isinstance(value, Integral):
+        return value in (0, 1)
     return type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_")
 
 
 def flag(value: Any, name: str) -> bool:
-    """The boolean ``value``.  Raises InputError, which names the argument, for anything else."""
-    if is_flag(value):
+    """The boolean ``value``."""
+    if isinstance(value, bool) or is_flag(value):
         return bool(value)
     raise InputError(f"{name} must be True or False, not {shown(value)}")
 
 
 def whole_number(value: Any, name: str, least: int, what: str = "") -> int:
-    """The integer ``value``.  Raises InputError, which names the argument and says ``what`` it must
-    be, for anything else and for less than ``least``."""
+    """The integer ``value``, which is ``least`` or more; else the message says ``what`` it must
+    be."""
     try:
         number = least - 1 if isinstance(value, bool) else operator.index(value)
     except Exception:
@@ -194,7 +193,7 @@ def whole_number(value: Any, name: str, least: int, what: str = "") -> int:
 
 
 def items(value: Any, name: str) -> list[Any]:
-    """What an iterable has.  Raises InputError, which names the argument, for what is none."""
+    """What an iterable has."""
     try:
         return list(value)
     except Exception:
@@ -207,8 +206,7 @@ def is_iterable(value: Any) -> bool:
 
 
 def texts(value: Any, name: str) -> list[str]:
-    """One text, or those of an iterable.  Raises InputError, which names the argument, for
-    anything else."""
+    """One text, or those of an iterable."""
     found = [value] if isinstance(value, str) else items(value, name)
     if not all(isinstance(one, str) for one in found):
         raise InputError(f"{name} must be a list of texts, not {shown(value)}")
@@ -224,8 +222,7 @@ def is_number(value: Any) -> bool:
 
 
 def file_name(value: Any, name: str) -> str:
-    """The path ``value`` as text.  Raises InputError, which names the argument, for what can be no
-    path: another type, no letter, NUL, or text that no file system has."""
+    """The path ``value`` as text: not empty, without NUL, and of letters that file systems have."""
     try:
         path = os.fsdecode(value) if isinstance(value, str | bytes | os.PathLike) else ""
         os.fsencode(path)

@@ -22,13 +22,11 @@ from ..planning.tuning.strategies import Space, Values
 if TYPE_CHECKING:
     from ..opencl.device import Runtime
 
-#: Multiples of the groups for each compute unit that a search starts with, where a group is a
-#: thread, and where many groups share a unit.
+#: Multiples of what a search starts with: groups for each compute unit where a group is a thread,
+#: and where many share a unit; rows of a lane; columns of a block, and of a lane of the row scan;
+#: and lanes of a strip, where the lane set has several.
 THREADS, SHARED = (0.5, 1, 2), (0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3)
-#: Multiples of its rows of a lane, columns of a block, and columns of a lane of the row scan.
-ALPHAS, CHUNKS, COLUMNS = (0.5, 0.75, 1, 1.25, 1.5), (0.25, 0.5, 1, 2, 4), (0.25, 0.5, 1, 2, 4)
-#: Multiples of its lanes of a strip, where the lane set has several.
-LANES = (0.5, 1, 2)
+ALPHAS, COLUMNS, LANES = (0.5, 0.75, 1, 1.25, 1.5), (0.25, 0.5, 1, 2, 4), (0.5, 1, 2)
 #: The most registers of a work-item; the last is no limit on any device that has the option.
 REGISTERS = (64, 80, 96, 112, 128, 144, 168, 192, 255)
 #: The least columns of a block.
@@ -90,7 +88,7 @@ class Subject:
         rows = (COLUMNS, 1024) if self.by_rows else (ALPHAS, lanes.scores.profile_rows or 64)
         candidates = {"groups": groups, "alpha": _multiples(start["alpha"], rows[0], 1, rows[1])}
         if "chunk" in start:
-            candidates["chunk"] = _multiples(start["chunk"], CHUNKS, LEAST_CHUNK, most)
+            candidates["chunk"] = _multiples(start["chunk"], COLUMNS, LEAST_CHUNK, most)
         if "T" in start:
             candidates["T"] = _multiples(start["T"], LANES, 1, 1024) & set(lanes.T)
         if "registers" in start:

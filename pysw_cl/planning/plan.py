@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import gcd
-from typing import Any
+from typing import Any, ClassVar
 
 from .cost import CellCost, Cost, StripCost
 from .facts import DeviceFacts
@@ -17,7 +17,6 @@ from .plan_fields import PlanFields
 MOVES_CHUNK = 32
 #: The same at most beside a query profile in local memory, whose rest holds the blocks.
 LOCAL_PROFILE_CHUNK = 1024
-STRIP_COST, CELL_COST = StripCost(), CellCost()
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,14 +35,12 @@ class Plan(PlanFields):
     defaults, which says what the fields mean there (:mod:`pysw_cl.engines.registry`).
     """
 
+    #: The cost model of all choices.
+    cost: ClassVar[Cost] = StripCost()
+
     def in_form(self, form: Any, device: DeviceFacts | None) -> Plan:
         """This plan of a device (None: of any), with the defaults of a form that has its own."""
         return self
-
-    @property
-    def cost(self) -> Cost:
-        """The cost model of all choices."""
-        return STRIP_COST
 
     def without_narrow(self) -> Plan:
         """This plan with the lanes for what narrow lanes cannot do; unchanged if it has no narrow
@@ -121,6 +118,8 @@ class Plan(PlanFields):
 class StriplessPlan(Plan):
     """The plan of an engine that has no strips."""
 
+    cost: ClassVar[Cost] = CellCost()
+
     @cached_property
     def strip_rows(self) -> int:
         """Tiles of any height are as good."""
@@ -135,11 +134,6 @@ class StriplessPlan(Plan):
     def pipeline_lag(self) -> int:
         """There is no pipeline: no row is computed ahead of another."""
         return 0
-
-    @property
-    def cost(self) -> Cost:
-        """Its time is proportional to the cells."""
-        return CELL_COST
 
 
 def space() -> dict[str, Parameter]:

@@ -21,7 +21,6 @@ from ..plans import default_plan, profiled
 if TYPE_CHECKING:
     from ...opencl.device import Runtime
 
-ROW_COST = RowCost()
 #: What a gap loses in a segment at most: numbers stay in 32 bits.
 MOST_DECAY = 1 << 28
 #: Words of a group's record: score, row, column, top.
@@ -62,6 +61,7 @@ class RowscanPlan(StriplessPlan):
         "a longer lane has fewer scans, but all lanes are in a CPU's cache, or a GPU's registers",
     )
 
+    cost: ClassVar[Cost] = RowCost()
     forms: ClassVar[tuple[str, ...]] = (*FORMS, THREE_LAUNCH)
 
     def in_form(self, form: Any, device: DeviceFacts | None) -> RowscanPlan:
@@ -87,11 +87,6 @@ class RowscanPlan(StriplessPlan):
                 f"plan: the row scan with {ITEMS} lanes does not run T={self.T} on "
                 f"{device.name}: {device.why['refused_row_items']}"
             )
-
-    @property
-    def cost(self) -> Cost:
-        """See `RowCost`."""
-        return ROW_COST
 
     @property
     def segment(self) -> int:
