@@ -108,18 +108,13 @@ class PairAligner:
             listed = self._listed(pairs) if self._batches else None
             if listed is None:
                 one.all(tell)
-                stats.kernel_seconds = one.stats.kernel_seconds
             else:
                 engine = self._made()
                 watch = Stopwatch(engine.runtime.times)
-                driver = BatchDriver(engine, engine.scoring, one, tell, self._tuning)
+                driver = BatchDriver(engine, one, tell, self._tuning)
                 driver.meanwhile = meanwhile or (lambda: None)
                 _run_strands(driver, listed, options, choose)
-                stats.kernel_seconds = watch.seconds
-        # in batches those of pairs that were aligned alone are among the others
-        stats.add_cost(one.stats)
-        stats.recomputed += one.stats.recomputed
-        stats.device_bytes = max(stats.device_bytes, one.stats.device_bytes)
+                stats.kernel_seconds = watch.seconds  # of pairs that were aligned alone, too
         stats.seconds = time.perf_counter() - started
         wrong = None
         if found.wrong:

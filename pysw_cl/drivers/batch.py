@@ -74,7 +74,7 @@ class BatchDriver(Batches):
         if minus is not None:
             found.turn_back(minus & ~found.alone)
             found.minus[~found.alone] = minus[~found.alone]
-        found.stats.device_bytes = self.engine.peak_bytes
+        found.stats.device_bytes = max(found.stats.device_bytes, self.engine.peak_bytes)
 
     def _parts(self, pairs: Sequence[Any]) -> Iterable[PartOf]:
         """The pairs in parts, as `parts` gives them."""
@@ -153,7 +153,7 @@ class BatchDriver(Batches):
         found = PairResults.empty(len(pieces.part), FIELDS[first])
         found.stats = self.found.stats
         tuning = replace(self.tuning, wasted_cells=1 << 50)  # the last lanes may be empty
-        beside = Batches(self.engine, self.scoring, self.one, lambda *_: None, tuning)
+        beside = Batches(self.engine, self.one, lambda *_: None, tuning)
         beside.found, beside.scores = found, np.full(len(pieces.part), -1, np.int32)
         beside._begin(pieces.part, first)
         beside._finish()

@@ -20,9 +20,9 @@ from ..engines.batch.bounds import (
     local_width,
     path_reach,
 )
+from ..planning.lane_sets import WIDE
 from ..planning.parameters import PairTuning
 from ..results.stats import Stats
-from ..scoring.scoring import Scoring
 from .batch_groups import cuts, group_cells, in_order
 from .batch_layout import Lengths, Part
 from .batch_results import FOUND, PATHS, TRACED, Choose, Minus
@@ -30,6 +30,7 @@ from .batch_singles import OneByOne
 
 if TYPE_CHECKING:
     from ..engines.batch.engine import BatchEngine
+    from ..engines.batch.kept import LentCodes
     from ..engines.batch.running import Running, Tops
 
 Ints = NDArray[np.int32]
@@ -37,22 +38,23 @@ Bools = NDArray[np.bool_]
 
 
 class Under(NamedTuple):
-    """A batch that the device computes."""
+    """A batch that the device computes.  ``wanted`` of its pairs: if not ``how``, their ends are
+    found first.  ``lent``: the kept codes that it makes or uses."""
 
     part: Part
     width: int
     how: str
-    batch: Running
-    #: What is wanted of the pairs: if not ``how``, their ends are found first.
     wanted: str
+    lent: LentCodes | None
+    batch: Running
 
 
 @dataclass
 class PathCells:
-    """Cells of pairs whose whole matrices were swept for their paths."""
+    """Cells of pairs whose whole matrices were swept for their paths: all, those near the ends of
+    the paths (`Batches._near`), and those between their starts and ends."""
 
     all: int = 0
-    #: Near the ends of the paths (`BatchDriver._near`), and between their starts and ends.
     near: int = 0
     between: int = 0
 
@@ -60,26 +62,24 @@ class PathCells:
 class Batches:
     """What is under way on a `BatchEngine`.
 
-    ``scoring`` is clamped.  ``one`` aligns single pairs and names what is wrong with a pair.
-    ``done(cells, pairs)`` is called as results arrive.
-    """
+    ``one`` aligns single pairs and names what is wrong with a pair.  ``done(cells, pairs)`` is
+    called as results arrive."""
 
     def __init__(
         self,
         engine: BatchEngine,
-        scoring: Scoring,
         one: OneByOne,
         done: Callable[[int, int], None],
         tuning: PairTuning,
     ):
-        self.engine, self.scoring, self.one, self.done = engine, scoring, one, done
+        self.engine, self.scoring, self.one, self.done = engine, engine.scoring, one, done
         self.found, self.tuning = one.found, tuning
         self.vector = engine.vectors
         #: The longest sequence that is not aligned alone, pieces aside.
         self.longest = tuning.longest if self.vector else min(tuning.longest, tuning.gpu_longest)
         #: May long targets be compared in pieces?
         self.cuts = self.vector and (engine.local or engine.ends == FREE_QUERY)
-        least = local_width(scoring) if engine.local else 16
+        least = local_width(engine.scoring) if engine.local else 16
         self.least_width = max(least, engine.lanes.widths[0])
         self.under_way: deque[Under] = deque()
         #: Pairs that are to be aligned alone.
@@ -98,25 +98,22 @@ class Batches:
     def _begin(self, part: Part, how: str, wanted: str = "") -> None:
         """Start the batches of a part, each pair in the narrowest lanes that may hold it.
         ``wanted``: see `Under`; "": the same as ``how``."""
-        engine = self.engine
-        if engine.local and how != "counts" and self.unscored and len(part):
-            self._start(part, self.least_width, how, wanted or how)
-            return
-        scores = self.scores[part.index]  # of those that are unknown it is seen later
-        width = np.full(len(part), max(16 if how == "counts" else 8, self.least_width))
-        for w in engine.lanes.widths[:-1]:
-            if engine.local:
-                fits = scores <= local_limit(self.scoring, w)
+        engine, wanted = self.engine, wanted or how
+        least, counts = max(16 if how == "counts" else 8, self.least_width), how == "counts"
+        for width in engine.lanes.widths:
+            if width < least or not len(part):
+                continue
+            if width == WIDE or (engine.local and self.unscored):  # else it is seen later
+                fits = np.ones(len(part), np.bool_)
+            elif engine.local:
+                fits = self.scores[part.index] <= local_limit(self.scoring, width)
             else:
-                fits = global_fits(self.scoring, part.m, part.n, w, engine.ends)
-            if how == "counts":
-                fits &= counts_fit(part.m, part.n, w)
-            width[(width == w) & ~fits] = 2 * w
-        for w in engine.lanes.widths:
-            chosen = width == w
-            if chosen.any():
-                some = part if chosen.all() else part.take(chosen)
-                self._start(some, w, how, wanted or how)
+                fits = global_fits(self.scoring, part.m, part.n, width, engine.ends)
+            if counts and width < WIDE:
+                fits &= counts_fit(part.m, part.n, width)
+            if fits.any():
+                self._start(part if fits.all() else part.take(fits), width, how, wanted)
+                part = part.take(~fits)
 
     def _start(self, part: Part, width: int, how: str, wanted: str) -> None:
         """Start the batches of pairs, at least one, in lanes of one width."""
@@ -133,7 +130,11 @@ class Batches:
             return
         places, codes = [0], None
         if moves:
-            places = cuts(computed, lanes, 2 * self._most_moves(int(computed.max()) // 2))
+            share, most = int(tuning.moves_share * engine.memory_bytes), tuning.gpu_moves
+            if self.vector:  # or a group for each unit
+                group = int(computed.max()) // 2
+                share, most = min(share, engine.workers * group), tuning.cpu_moves
+            places = cuts(computed, lanes, 2 * min(max(share, most), engine.most_bytes))
         if part.kept:
             most = int(tuning.kept_share * engine.memory_bytes)
             groups = part.groups(lanes, columns)
@@ -143,9 +144,9 @@ class Batches:
             groups, near = some.groups(lanes, columns), some.whole is not None
             tops = self.one.second_best and not near and how != "score"
             execution = engine.execution(groups, len(some), width, how, tops)
-            kept = None if codes is None else (codes, start)
-            batch = engine.start(some.text, some.pairs, execution, kept, near)
-            self.under_way.append(Under(some, width, how, batch, wanted))
+            lent = None if codes is None else codes.lend(start // lanes, groups.count)
+            batch = engine.start(some.text, some.pairs, execution, lent, near)
+            self.under_way.append(Under(some, width, how, wanted, lent, batch))
             cost = Stats({f"batch/{engine.lanes.name}/{width}": some.all_cells}, 1 + moves)
             self.found.stats.add_cost(cost)
 
@@ -154,28 +155,20 @@ class Batches:
         self.single += part.index[alone].tolist()
         return part.take(~alone)
 
-    def _most_moves(self, group: int) -> int:
-        """Bytes of the moves of a batch whose largest group has ``group`` of them."""
-        tuning, engine = self.tuning, self.engine
-        share, most = int(tuning.moves_share * engine.memory_bytes), tuning.gpu_moves
-        if self.vector:
-            share, most = min(share, engine.workers * group), tuning.cpu_moves
-        return min(max(share, most), engine.most_bytes)
-
     def _finish(self, most: int = 0) -> None:
         """Wait for the oldest batches and take their results, until ``most`` are under way.  Pairs
         that outgrew their lanes start again in wider ones."""
         while len(self.under_way) > most:
             under = self.under_way.popleft()
-            part, width, how, batch, wanted = under
+            part, width, how, wanted, lent, batch = under
             batch.finish(None if self.found.paths is None else self.found.paths.room)
-            found, lent = batch.found, batch.lent
+            found = batch.found
             if not (lent is not None and lent.there) and found[-1].any():
                 self.one.check(int(part.index[found[-1] != 0].min()))
             if lent is not None:
                 lent.done()
             sure = np.ones(len(part), np.bool_)
-            if self.engine.local and width < 32:
+            if self.engine.local and width < WIDE:
                 sure = found[0] <= local_limit(self.scoring, width)
             if batch.tops is not None:
                 for k in np.flatnonzero(sure).tolist():

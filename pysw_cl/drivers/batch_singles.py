@@ -10,7 +10,6 @@ import numpy as np
 
 from ..errors import InternalError, PyswError, RangeError
 from ..results.alignment import Alignment
-from ..results.stats import Stats
 from ..scoring.frames import make_frames
 from ..scoring.positions import sequence_of
 from ..scoring.precision import check_range
@@ -43,11 +42,10 @@ class OneByOne:
         self._resources = AlignResources(
             device=resources.device, plan=resources.plan, kernel_times=resources.kernel_times
         )
-        self.stats = Stats()
 
     def align(self, k: int, strand: str = "") -> int:
-        """Align pair k and store the result in row k of ``found``; returns the cells that
-        count as done.  ``strand``: the better one, if it is known: this counts once."""
+        """Align pair k for row k of ``found``; returns the cells that count as done.  ``strand``:
+        the better one, if it is known: this counts once."""
         found, (query, target) = self.found, self.pairs[k]
         if strand not in self._options:
             self._options[strand] = replace(self._options[""], strand=strand)
@@ -63,10 +61,7 @@ class OneByOne:
         if found.paths is not None:
             found.paths.put(k, result.cigar or "")
         found.minus[k], found.alone[k] = result.strand == "minus", True
-        self.stats.add_cost(result.stats)
-        self.stats.add_kernel_seconds(result.stats.kernel_seconds)
-        self.stats.recomputed += result.stats.recomputed
-        self.stats.device_bytes = max(self.stats.device_bytes, result.stats.device_bytes)
+        found.stats.add(result.stats)
         return (1 if strand else self.sweeps) * len(result.query) * len(result.target)
 
     def all(self, done: Callable[[int, int], None]) -> None:
@@ -97,12 +92,11 @@ class OneByOne:
         make_frames(a, b, None, None, self.strand, self.scoring)
 
     def check_lengths(self, part: Part, lengths: Lengths, first: int) -> None:
-        """Raise for a pair with an empty sequence or with a score that could leave its range.
+        """Raise for an empty sequence, or a score that could leave its range, among the pairs from
+        number ``first`` on, with these ``lengths`` (n x 2), of which ``part`` was made.
 
-        ``lengths`` (n x 2) are those of the pairs from number ``first`` on, of which ``part`` was
-        made.  What `check_range` refuses grows with min(m, n) and with m + n, so only the pairs
-        that are largest by either are looked at.
-        """
+        What `check_range` refuses grows with min(m, n) and with m + n, so only the pairs that are
+        largest by either are looked at."""
 
         def extremes() -> list[int]:
             m, n = lengths.T  # (a sum or least along rows of two takes ten times as long)

@@ -11,9 +11,9 @@ chapter 13), which finds out how far the paths of an end reach (kernel 2 of SSCA
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import chain
 
 from ..planning.path_grid import special_lines
 from ..results.cigar import FoundPath
@@ -23,17 +23,13 @@ from ..tiles.contract import BoxEnd, Engine
 from ..tiles.edges import Edges
 from ..tiles.special_lines import SweptGrid
 from ..tiles.sweep import sweep
-from ..tiles.tile import Area, Box, Costs, Hit, TileJob
+from ..tiles.tile import Area, Box, Costs, Hit
 from .job import Job, path_of
-from .problem import Path, Problem
+from .problem import Path
 from .traceback import trace_back
 
-
-class _Group(NamedTuple):
-    """A box, and the numbers of the ends in it."""
-
-    box: Box
-    ends: list[int]
+#: A box, and the numbers of the ends in it.
+Group = tuple[Box, list[int]]
 
 
 def trace_ends(
@@ -59,9 +55,9 @@ def trace_ends(
         for area, members in _grouped(ends, sides, left):
             most = match * min(area.row_end, area.column_end)
             most = most if highest is None else min(most, highest)
-            groups.append(_Group(Box(area, most, match), members))
-        for group in found.in_batches(engine.for_moves, groups):
-            found.by_tiles(engine.for_moves, group)
+            groups.append((Box(area, most, match), members))
+        for box, members in found.in_batches(engine.for_moves, groups):
+            found.by_tiles(engine.for_moves, box, members)
         still = [k for k in left if found.paths[k] is None]
         for k in still:
             sides[k] *= 2
@@ -80,15 +76,12 @@ def _grouped(
     for k in sorted(chosen, key=lambda k: (ends[k].column, ends[k].row)):
         row, column, side = ends[k].row, ends[k].column, sides[k]
         own = Area(max(0, row - side), row, max(0, column - side), column)
-        if groups:
-            area, members = groups[-1]
-            both = area.around(own)
-            if both.cells <= cells + own.cells:
-                groups[-1] = both, [*members, k]
-                cells = max(both.cells, cells)
-                continue
-        groups.append((own, [k]))
-        cells = own.cells
+        if groups and (both := groups[-1][0].around(own)).cells <= cells + own.cells:
+            groups[-1] = both, [*groups[-1][1], k]
+            cells = max(both.cells, cells)
+        else:
+            groups.append((own, [k]))
+            cells = own.cells
     return groups
 
 
@@ -100,76 +93,61 @@ class TracedEnds(Costs):
     ends: Sequence[Hit]
     paths: list[FoundPath | None]
 
-    def in_batches(self, engine: Engine, groups: list[_Group]) -> list[_Group]:
+    def in_batches(self, engine: Engine, groups: list[Group]) -> list[Group]:
         """Find paths in those boxes that the engine computes together.  Returns the others."""
         able, job = engine.box_paths, self.job
         if able is None or job.scoring.by_position:  # its codes are those of letters
             return groups
-        fits = able.fits([group.box for group in groups], [len(group.ends) for group in groups])
+        fits = able.fits([box for box, _ in groups], [len(members) for _, members in groups])
         together = [group for group, fit in zip(groups, fits, strict=True) if fit]
         if together:
-            numbers, places = [], []
-            for at, (box, members) in enumerate(together):
-                numbers += members
-                inside = (self._inside(box, k) for k in members)
-                places += [BoxEnd(at, end.row, end.column) for end in inside]
-            (m, n), boxes = job.frame.shape, [group.box for group in together]
-            letters = job.frame.region(0, m, 0, n)
+            boxes, every = zip(*together, strict=True)
+            places = [
+                BoxEnd(at, *self._inside(boxes[at], k))
+                for at, members in enumerate(every)
+                for k in members
+            ]
+            letters = job.frame.region(0, job.frame.shape[0], 0, job.frame.shape[1])
             paths, cells, launches = able.trace(*letters, job.scoring, boxes, places)
             self.add_cost(Stats(cells, launches))
-            for place, k, path in zip(places, numbers, paths, strict=True):
+            for place, k, path in zip(places, chain(*every), paths, strict=True):
                 box = boxes[place.box]
                 if box.proves(path.row, path.column):
                     row, column = box.area.row + path.row, box.area.column + path.column
                     self.paths[k] = FoundPath(row, column, runs_of(path.words), path.score)
         return [group for group, fit in zip(groups, fits, strict=True) if not fit]
 
-    def _inside(self, box: Box, k: int) -> Hit:
-        """End number k, counted from the corner of its box."""
-        end = self.ends[k]
-        return Hit(end.score, end.row - box.area.row, end.column - box.area.column)
+    def _inside(self, box: Box, k: int) -> tuple[int, int]:
+        """Row and column of end number k, counted from the corner of its box."""
+        return self.ends[k].row - box.area.row, self.ends[k].column - box.area.column
 
-    def by_tiles(self, engine: Engine, group: _Group) -> None:
+    def by_tiles(self, engine: Engine, box: Box, members: list[int]) -> None:
         """Find the paths to ends in one box, as `align` finds the path of a matrix: in one tile if
         its moves can be stored, else by a sweep with special rows and columns, and tracebacks."""
-        (box, members), plan = group, engine.plan
-        problem, edges = (
-            self.job.problem.inside(box.area),
-            Edges(*box.edges(self.job.scoring.gap_open)),
-        )
-        (m, n), inside = problem.shape, [self._inside(box, k) for k in members]
+        plan, problem = engine.plan, self.job.problem.inside(box.area)
+        edges, (m, n) = Edges(*box.edges(self.job.scoring.gap_open)), problem.shape
         if engine.moves_bytes(m, n) <= plan.traceback_tile_cells // 2:
-            tile = problem.tile(Area(0, m, 0, n), edges, store_moves=True)
-            paths = self._in_tile(engine, tile, inside)
+            tile = engine.tile(problem.tile(Area(0, m, 0, n), edges, store_moves=True))
+            self.add_cost(tile)
+            moves, grid = tile.moves, SweptGrid.over(edges, [], [])
         else:
-            paths = self._by_sweep(engine, problem, edges, inside)
-        for k, path in zip(members, paths, strict=True):
-            if box.proves(path.row, path.column):
-                path.row, path.column = path.row + box.area.row, path.column + box.area.column
-                self.paths[k] = path_of(self.job, self.ends[k], path, plan)
-
-    def _in_tile(self, engine: Engine, tile: TileJob, ends: Sequence[Hit]) -> Iterator[Path]:
-        result = engine.tile(tile)
-        self.add_cost(result)
-        moves = result.moves
-        assert moves is not None
+            shape = plan.tile_shape(m, n)
+            strip_rows = engine.strip_rows(*shape)
+            rows, columns, _ = special_lines(plan.tuning.traceback, m, n, strip_rows)
+            moves, grid = None, SweptGrid.over(edges, rows, columns)
+            self.add_cost(sweep(engine, problem, grid.saving(), shape=shape))
         try:
-            for end in ends:
-                path = Path(end.row, end.column)
-                path.follow(moves.trace(end.row, end.column, 0))
-                yield path
+            for k in members:
+                end = Hit(self.ends[k].score, *self._inside(box, k))
+                if moves is None:
+                    path = trace_back(engine, problem, grid, end)
+                    self.add_cost(path)
+                else:
+                    path = Path(end.row, end.column)
+                    path.follow(moves.trace(end.row, end.column, 0))
+                if box.proves(path.row, path.column):
+                    path.row, path.column = path.row + box.area.row, path.column + box.area.column
+                    self.paths[k] = path_of(self.job, self.ends[k], path, plan)
         finally:
-            moves.release()
-
-    def _by_sweep(
-        self, engine: Engine, problem: Problem, edges: Edges, ends: Sequence[Hit]
-    ) -> Iterator[Path]:
-        (m, n), plan = problem.shape, engine.plan
-        shape, tuning = plan.tile_shape(m, n), plan.tuning.traceback
-        rows, columns, _ = special_lines(tuning, m, n, engine.strip_rows(*shape))
-        grid = SweptGrid.over(edges, rows, columns)
-        self.add_cost(sweep(engine, problem, grid.saving(), shape=shape))
-        for end in ends:
-            path = trace_back(engine, problem, grid, end)
-            self.add_cost(path)
-            yield path
+            if moves is not None:
+                moves.release()

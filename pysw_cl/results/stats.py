@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..tiles.tile import Costs
 
@@ -40,19 +40,20 @@ class Stats(Costs):
         passed = {name: now - earlier.get(name, 0.0) for name, now in self.kernel_seconds.items()}
         return {name: seconds for name, seconds in passed.items() if seconds > 0}
 
+    def add(self, other: Stats) -> None:
+        """Add the cost of a run that came after."""
+        self.add_cost(other)
+        self.add_kernel_seconds(other.kernel_seconds)
+        self.seconds += other.seconds
+        self.device_bytes = max(self.device_bytes, other.device_bytes)
+        self.pruned += other.pruned
+        self.recomputed += other.recomputed
+
     def plus(self, other: Stats) -> Stats:
         """The cost of two runs, one after the other."""
-        total = Stats(
-            dict(self.cells),
-            self.launches,
-            self.seconds + other.seconds,
-            max(self.device_bytes, other.device_bytes),
-            self.pruned + other.pruned,
-            self.recomputed + other.recomputed,
-            dict(self.kernel_seconds),
-        )
-        total.add_kernel_seconds(other.kernel_seconds)
-        total.add_cost(other)
+        kernels = dict(self.kernel_seconds)
+        total = replace(self, cells=dict(self.cells), kernel_seconds=kernels)
+        total.add(other)
         return total
 
     @property

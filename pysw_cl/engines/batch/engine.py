@@ -22,7 +22,7 @@ from ...scoring.free_ends import FreeEnd
 from ...scoring.precision import UNREACHABLE
 from ...scoring.scoring import Scoring
 from .bounds import local_floor
-from .kept import Ints, KeptCodes, KeptStore, RetainedMemory
+from .kept import Ints, KeptCodes, KeptStore, LentCodes, RetainedMemory
 from .running import Running, Tops, gather
 from .tables import Tables
 
@@ -168,68 +168,53 @@ class BatchEngine:
         text: NDArray[np.uint8],
         pairs: Ints,
         execution: InLanes,
-        kept: tuple[KeptCodes, int] | None = None,
+        lent: LentCodes | None = None,
         near: bool = False,
     ) -> Running:
         """Enqueue a batch.
 
         ``text`` holds the letters (ASCII).  ``pairs`` (n x 4) has each pair's first query letter,
         query length, first target letter and target length; pairs of similar lengths are
-        neighbours.  ``execution``: of the groups of these pairs.  ``kept``: the codes of these
-        pairs and others, and the first pair among them, which begins a group.  ``near``: does each
-        pair end where its best path ends?
-        """
-        with Running(self.runtime, self._retained, self.vectors) as batch:
-            self._enqueue(batch, text, pairs, execution, kept, near)
-        self.peak_bytes = max(self.peak_bytes, batch.buffers.bytes + self._retained.bytes)
+        neighbours.  ``execution``: of the groups of these pairs.  ``lent``: their codes, if these
+        are kept.  ``near``: does each pair end where its best path ends?"""
+        memory, groups, sizes = self._retained, execution.groups, execution.sizes
+        near_step = max(0, self.scoring.highest) if near and self.scoring.gap_extend else 0
+        codes: dict[str, Any] = {"kept": self._codes, "kept_at": self._codes}
+        own: dict[str, Any] = {"keep": 0, "near": near_step}
+        with Running(self.runtime, memory, self.vectors) as batch:
+            buffers, results = batch.buffers, batch.lend("results", sizes["results"])
+            shared: dict[str, Any] = {"ends": self.ends, "results": results}
+            if lent is None or not lent.there:
+                shared["text"] = memory.letters(text, buffers)
+            else:
+                shared["text"] = self._codes  # nobody looks at the letters
+            if lent is not None and lent.all:
+                shared["pairs"], places = lent.of.pairs_buffer, lent.of.places_buffer
+            else:
+                shared["pairs"] = memory.sent("pairs", pairs, buffers)
+            if lent is not None:
+                if not lent.all:
+                    places = memory.sent("kept places", lent.of.places[lent.groups], buffers)
+                codes, own["keep"] = {"kept": lent.of.buffer, "kept_at": places}, 1 + lent.there
+            if execution.tops:
+                ends = np.cumsum(groups.sides).reshape(-1, 2)
+                shape = execution.top_lines, self.lanes.pairs(execution.width)
+                lines = np.empty(shape, f"i{execution.width // 8}")
+                batch.tops = Tops(lines, ends - groups.sides, self._floor(execution.width))
+                tops = batch.lend("tops", sizes["tops"])
+                own |= {"tops": tops, "tops_at": buffers.of(batch.tops.firsts)}
+            batch.found = batch.array("found", (NUMBERS[execution.output] + 1, len(pairs)))
+            shared = self.sweep(execution, buffers, shared, own | codes)
+            batch.fetch_to(batch.found[:-1], results)
+            if lent is None or not lent.there:
+                batch.fetch_to(batch.found[-1], results, 4 * (RESULTS - 1) * len(pairs))
+            if batch.tops is not None:
+                batch.fetch_to(batch.tops.lines, tops)
+            if execution.places is not None:
+                self._trace(batch, shared if lent is None else shared | codes, execution)
+            batch.begin()
+        self.peak_bytes = max(self.peak_bytes, buffers.bytes + memory.bytes)
         return batch
-
-    def _enqueue(
-        self,
-        batch: Running,
-        text: NDArray[np.uint8],
-        pairs: Ints,
-        execution: InLanes,
-        kept: tuple[KeptCodes, int] | None,
-        near: bool,
-    ) -> None:
-        """See :meth:`start`."""
-        width, groups, sizes = execution.width, execution.groups, execution.sizes
-        memory, buffers, lanes = self._retained, batch.buffers, self.lanes.pairs(width)
-        lent = batch.lent = kept and kept[0].lend(kept[1] // lanes, groups.count)
-        unread = lent is not None and lent.there  # its letters are not looked at
-        whole = lent.of if lent is not None and lent.all else None
-        results = batch.lend("results", sizes["results"])
-        shared: dict[str, Any] = {
-            "text": self._codes if unread else memory.letters(text, buffers),
-            "pairs": whole.pairs_buffer if whole else memory.sent("pairs", pairs, buffers),
-            "ends": self.ends,
-            "results": results,
-        }
-        codes = {"kept": self._codes, "kept_at": self._codes}
-        own = {"keep": 0 if lent is None else 2 if unread else 1, "near": 0}
-        if lent is not None:
-            places = lent.of.places[lent.groups]
-            at = whole.places_buffer if whole else memory.sent("kept places", places, buffers)
-            codes = {"kept": lent.of.buffer, "kept_at": at}
-        if near and self.scoring.gap_extend:
-            own["near"] = max(0, self.scoring.highest)
-        if execution.tops:
-            ends = np.cumsum(groups.sides).reshape(-1, 2)
-            lines = np.empty((execution.top_lines, lanes), f"i{width // 8}")
-            batch.tops = Tops(lines, ends - groups.sides, self._floor(width))
-            tops = batch.lend("tops", sizes["tops"])
-            own |= {"tops": tops, "tops_at": buffers.of(batch.tops.firsts)}
-        batch.found = batch.array("found", (NUMBERS[execution.output] + 1, len(pairs)))
-        shared = self.sweep(execution, buffers, shared, own | codes)
-        batch.fetch_to(batch.found[:-1], results)
-        if not unread:
-            batch.fetch_to(batch.found[-1], results, 4 * (RESULTS - 1) * len(pairs))
-        if batch.tops is not None:
-            batch.fetch_to(batch.tops.lines, tops)
-        if execution.places is not None:
-            self._trace(batch, shared | (codes if lent is not None else {}), execution)
-        batch.begin()
 
     def _floor(self, width: int) -> int:
         """What a score of 0 is in lanes of so many bits."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
-from .kept import Ints, LentCodes, RetainedMemory
+from .kept import Ints, RetainedMemory
 
 Words = NDArray[np.uint32]
 
@@ -39,7 +39,7 @@ class Running:
     """
 
     #: Numbers x pairs: score, query end, target end, matches, columns, or the first of these, and
-    #: last whether there is a wrong letter, unless its codes were there already.
+    #: last whether there is a wrong letter, unless codes of the letters were there.
     found: Ints
     #: With paths, TRACED x pairs: query start, target start, matches, columns, runs, score of the
     #: path.
@@ -48,8 +48,6 @@ class Running:
     #: writes them there.
     runs: Words | None = None
     packed: Callable[[Words], None] | None = None
-    #: The kept codes that it makes or uses.
-    lent: LentCodes | None = None
     tops: Tops | None = None
 
     def __init__(self, runtime: Runtime, memory: RetainedMemory, at_once: bool) -> None:
