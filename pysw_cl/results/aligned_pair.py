@@ -97,24 +97,30 @@ class AlignedPair:
         query, target = self.views(self.query.letters)
         return query.read(0, len(query)), target.read(0, len(target))
 
-    def _check_letters(self) -> None:
-        """Raise InputError if the aligned region is not known, or its letters have changed."""
-        if self.query_start is None or self.target_start is None:
+    def _places(self) -> tuple[int, int, int, int]:
+        """Where the aligned region begins and ends in query and target.  Raises InputError if it is
+        not known."""
+        i0, i1, j0, j1 = self.query_start, self.query_end, self.target_start, self.target_end
+        if i0 is None or i1 is None or j0 is None or j1 is None:
             raise InputError(
                 "it is not known where this alignment starts; align with output='path'"
             )
-        self.query.read(self.query_start, self.query_end)
-        self.target.read(self.target_start, self.target_end)
+        return i0, i1, j0, j1
+
+    def _check_letters(self) -> None:
+        """Raise InputError if the aligned region is not known, or its letters have changed."""
+        i0, i1, j0, j1 = self._places()
+        self.query.read(i0, i1)
+        self.target.read(j0, j1)
 
     def views(self, query: NDArray[Any] | None = None) -> tuple[View, View]:
         """What was compared of the aligned region, whether the letters have changed or not.
         ``query``: another form of the query's letters."""
         if query is None:
             query = self.scoring.coded(self.query)
-        minus = self.strand == "minus"
-        table = COMPLEMENT if minus else None
+        turned = (True, COMPLEMENT) if self.strand == "minus" else (False, None)
         return (
-            View(query, self.query_start or 0, self.query_end, minus, table),
+            View(query, self.query_start or 0, self.query_end, *turned),
             View(self.target.letters, self.target_start or 0, self.target_end),
         )
 
@@ -172,24 +178,21 @@ class AlignedPair:
         On the minus strand those of the query fall.  Raises InputError without a path.
         """
         moves = OP_TO_MOVE[self.path.columns()]
-        assert self.query_start is not None and self.query_end is not None
-        assert self.target_start is not None
+        i0, i1, j0, j1 = self._places()
         table = np.full((len(moves), 2), -1, np.int64)
-        rows, columns = np.arange(self.query_start, self.query_end), np.flatnonzero(moves != QUERY)
-        table[moves != TARGET, 0] = rows[::-1] if self.strand == "minus" else rows
-        table[columns, 1] = self.target_start + np.arange(len(columns))
+        table[moves != TARGET, 0] = np.arange(i0, i1)[:: -1 if self.strand == "minus" else 1]
+        table[moves != QUERY, 1] = np.arange(j0, j1)
         return table
 
     def corners(self) -> Positions:
         """The positions where the kind of move changes, from the start of the path to its end along
         the target: an array of 2 x k (int64), in the target and in the query."""
         moves, lengths, _ = merged(self.path)
-        minus = self.strand == "minus"
+        (i0, i1, j0, _), minus = self._places(), self.strand == "minus"
         found = np.zeros((2, len(moves) + 1), np.int64)
         found[:, 1:] = (np.stack([moves != QUERY, moves != TARGET]) * lengths).cumsum(axis=1)
-        found[1] *= -1 if minus else 1
-        found[0] += self.target_start or 0
-        found[1] += (self.query_end if minus else self.query_start) or 0
+        found[0] += j0
+        found[1] = i1 - found[1] if minus else i0 + found[1]
         return found
 
     def coordinate_map(self, side: str = "query") -> Positions:
@@ -202,9 +205,9 @@ class AlignedPair:
         side = choice(side, "side", ("query", "target"))
         pairs = self.aligned_pairs()
         both = pairs[(pairs >= 0).all(axis=1)]
-        mine, other = (0, 1) if side == "query" else (1, 0)
+        mine = int(side == "target")
         table = np.full(len((self.query, self.target)[mine]), -1, np.int64)
-        table[both[:, mine]] = both[:, other]
+        table[both[:, mine]] = both[:, 1 - mine]
         return table
 
     def identities(self) -> dict[str, float]:
@@ -214,13 +217,12 @@ class AlignedPair:
         minimap2's tag de; "ungapped": divided by the columns without a gap; "shorter": divided by
         the letters of the shorter sequence.  Raises InputError without a path.
         """
-        same, runs = self.path.count("="), self.path
-        if self.matches is None:
+        runs, same = self.path, self.matches
+        if same is None:
             raise InputError("the query's letters are not known, so nobody knows what is identical")
-        gaps, *letters = runs.in_gaps()
-        ungapped = runs.count("=X")
+        gaps, ungapped = runs.in_gaps()[0], runs.count("=X")
         return {
-            "blast": same / max(1, ungapped + sum(letters)),
+            "blast": same / max(1, self.columns or 0),
             "gap-compressed": same / max(1, ungapped + gaps),
             "ungapped": same / max(1, ungapped),
             "shorter": same / max(1, min(len(self.query), len(self.target))),
@@ -230,14 +232,11 @@ class AlignedPair:
         """What the result says, None for what was not computed: names and lengths of the sequences,
         coordinates, strand, score, matches, columns, identity and cigar.  There is a
         ``second_best`` only where it was asked for."""
-        said: dict[str, Any] = {
-            "query_name": self.query.name,
-            "query_length": len(self.query),
-            "target_name": self.target.name,
-            "target_length": len(self.target),
-        }
         fields = FIELDS if self.second_best is None else (*FIELDS, "second_best")
-        return {name: said[name] if name in said else getattr(self, name) for name in fields}
+        said = {name: getattr(self, name, None) for name in fields}
+        for side, of in (("query", self.query), ("target", self.target)):
+            said[f"{side}_name"], said[f"{side}_length"] = of.name, len(of)
+        return said
 
     def __getitem__(self: Pair, columns: slice) -> Pair:
         """Some columns of the path as an Alignment of the same sequences: ``alignment[10:50]``.
@@ -261,23 +260,13 @@ class AlignedPair:
         if step != 1:
             raise InputError(f"columns are sliced with a step of 1, not {step}")
         before, runs = runs.cut(0, start), runs.cut(start, max(start, stop))
-        assert self.query_start is not None and self.query_end is not None
-        assert self.target_start is not None
+        i0, i1, j0, _ = self._places()
         skipped, taken = before.count("=XMI"), runs.count("=XMI")
-        minus = self.strand == "minus"
-        query_start = self.query_end - skipped - taken if minus else self.query_start + skipped
-        target_start = self.target_start + before.count("=XMD")
-        made = replace(
-            self,
-            query_start=query_start,
-            query_end=query_start + taken,
-            target_start=target_start,
-            target_end=target_start + runs.count("=XMD"),
-            runs=runs,
-            stats=Stats(),
-            tiles=None,
-            second_best=None,
-        )
+        i0 = i1 - skipped - taken if self.strand == "minus" else i0 + skipped
+        j0 += before.count("=XMD")
+        places: dict[str, Any] = {"query_start": i0, "query_end": i0 + taken}
+        places |= {"target_start": j0, "target_end": j0 + runs.count("=XMD")}
+        made = replace(self, runs=runs, stats=Stats(), tiles=None, second_best=None, **places)
         return replace(made, score=made.rescore())
 
     #: Columns are not iterated over: :meth:`aligned_pairs` has the positions of all of them.

@@ -107,6 +107,6 @@ class Alignment(AlignedPair):
 
     def _repr_html_(self) -> str:
         """What a notebook shows: at most 1,200 columns, coloured."""
-        from . import notebook
+        from .formats import pair
 
-        return notebook.html(self)
+        return pair.html(self)

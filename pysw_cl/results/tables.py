@@ -21,8 +21,6 @@ COUNTS = ("query_start", "query_end", "target_start", "target_end", "matches", "
 TEXTS = ("query_name", "target_name", "strand", "cigar")
 #: The fields, and the one that only some results have.
 ALL = (*FIELDS, "second_best")
-#: The fields of the sequences.
-SEQUENCES = ("query_name", "query_length", "target_name", "target_length")
 
 Columns = dict[str, NDArray[Any]]
 
@@ -42,8 +40,7 @@ def to_numpy(results: Any, pairs: Iterable[Any] | None = None) -> NDArray[Any]:
     -1, NaN or, of CIGARs, None.
     """
     columns = columns_of(results, pairs)
-    count = len(next(iter(columns.values())))
-    table = np.empty(count, [(name, column.dtype) for name, column in columns.items()])
+    table = np.empty(len(columns["score"]), [(k, column.dtype) for k, column in columns.items()])
     for name, column in columns.items():
         table[name] = column
     return table
@@ -100,14 +97,10 @@ def columns_of(results: Any, pairs: Iterable[Any] | None) -> Columns:
 
 def _column(name: str, values: list[Any]) -> NDArray[Any]:
     """A column from what `to_dict` gives."""
-    if name == "strand":
-        return np.array(values, "U5")
     if name in TEXTS:
-        return _objects(values)
-    if name == "identity":
+        return np.array(values, "U5" if name == "strand" else object)
+    if name == "identity" or float in map(type, values):
         return np.array(values, np.float64)  # None becomes NaN
-    if name in ("score", "second_best"):
-        return np.array(values, np.float64 if float in map(type, values) else np.int64)
     return np.array([UNKNOWN if value is None else value for value in values], np.int64)
 
 
@@ -135,33 +128,27 @@ def _of_pairs(table: NDArray[Any], pairs: Iterable[Any]) -> Columns:
         listed = [listed[k] for k in numbers]
     elif count != len(table):
         raise InputError(f"there are {len(table)} results and {count} pairs")
-    halves = [_half([pair[k] for pair in listed]) for k in range(2)]
-    return dict(zip(SEQUENCES, (*halves[0], *halves[1]), strict=True))
+    columns: Columns = {}
+    for k, side in enumerate(("query", "target")):
+        sequences = [pair[k] for pair in listed]
+        columns[f"{side}_name"] = np.array(_names(sequences), object)
+        lengths = np.fromiter(map(len, sequences), np.int64, len(sequences))
+        columns[f"{side}_length"] = lengths
+    return columns
 
 
-def _half(sequences: list[Any]) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
-    """Names and lengths.  Plain letters have no name."""
-    lengths = np.fromiter(map(len, sequences), np.int64, len(sequences))
+def _names(sequences: list[Any]) -> list[str]:
+    """The names of sequences.  Plain letters have none."""
     if {type(one) for one in sequences} <= {str, bytes}:
-        return np.full(len(sequences), "", object), lengths
-    known: dict[int, str] = {}
-    for one in sequences:
-        if id(one) not in known:
-            known[id(one)] = as_sequence(one, "sequence", False).name
-    return _objects([known[id(one)] for one in sequences]), lengths
-
-
-def _objects(values: list[Any]) -> NDArray[np.object_]:
-    made = np.empty(len(values), object)
-    made[:] = values
-    return made
+        return [""] * len(sequences)
+    each = {id(one): one for one in sequences}
+    known = {key: as_sequence(one, "sequence", False).name for key, one in each.items()}
+    return [known[id(one)] for one in sequences]
 
 
 def _plain(name: str, column: NDArray[Any]) -> list[Any]:
     """A column as Python objects; what is not known is None."""
     values: list[Any] = column.tolist()
-    if name == "identity" or name in COUNTS:
-        unknown = np.isnan(column) if name == "identity" else column == UNKNOWN
-        for k in np.flatnonzero(unknown).tolist():
-            values[k] = None
-    return values
+    if name == "identity":
+        return [None if value != value else value for value in values]  # NaN
+    return [None if value == UNKNOWN else value for value in values] if name in COUNTS else values

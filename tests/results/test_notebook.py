@@ -13,7 +13,7 @@ from test_convert import random_results
 from test_tables import named
 
 import pysw_cl
-from pysw_cl.results.notebook import COLOURS
+from pysw_cl.results.formats.pair import COLOURS
 
 
 class Reader(HTMLParser):

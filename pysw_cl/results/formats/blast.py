@@ -23,21 +23,10 @@ from ...errors import InputError, printable
 from ...scoring.scoring import Scoring, cached_scoring
 from ...sequences.alphabet import Letters, is_nucleotide
 from ..cigar import DIAGONAL, QUERY, TARGET, Runs, joined, piece_runs
-from . import columns
+from . import columns, writer
 from .columns import Columns, Texts, texts
 from .reading import Lines, Record
-from .writer import (
-    PROGRAM,
-    VERSION,
-    ByQuery,
-    Row,
-    Setting,
-    aligned_texts,
-    as_scored,
-    complement,
-    runs_of,
-    shown_name,
-)
+from .writer import ByQuery, Row, Setting, aligned_texts, complement, runs_of, shown_name
 
 #: The columns of a table unless others are asked for; ``std`` stands for them.
 STANDARD = (
@@ -70,14 +59,13 @@ class _Hits:
     @cached_property
     def letters(self) -> list[tuple[str, str]]:
         """Query and subject with gaps, along the query."""
-        return [self._along_query(row) for row in self.rows]
-
-    def _along_query(self, row: Row) -> tuple[str, str]:
-        both = (text.encode("ascii").translate(self._table) for text in aligned_texts(row))
-        if row.strand == "minus":
-            both = (text.translate(complement())[::-1] for text in both)
-        query, subject = (text.decode("ascii") for text in both)
-        return query, subject
+        found = []
+        for row in self.rows:
+            both = [text.encode("ascii").translate(self._table) for text in aligned_texts(row)]
+            if row.strand == "minus":
+                both = [text.translate(complement())[::-1] for text in both]
+            found.append((both[0].decode("ascii"), both[1].decode("ascii")))
+        return found
 
     @cached_property
     def positives(self) -> NDArray[np.int64]:
@@ -191,10 +179,10 @@ class Table(columns.Table):
         self.fields = fields_asked(setting.fields)
         scoring = setting.scoring
         self.protein = scoring is not None and not is_nucleotide(scoring.letters)
-        self._letters = as_scored(scoring)  # a letter that is a digit would be a number of btop
+        # not as they are given: a letter that is a digit would be a number of btop
+        self._letters = writer.as_scored(scoring)
 
     def columns(self, some: columns.Columns) -> Iterable[Iterable[str]]:
-        """The columns of results with a path."""
         hits = _Hits(some, self.protein, self._letters)
         return [FIELDS[name][1](hits) for name in self.fields]
 
@@ -210,16 +198,16 @@ class CommentedTable(ByQuery):
         self._table, self._queries = Table(setting), 0
 
     def queries(self, groups: list[list[Row]]) -> str:
-        """The comments and the lines of queries."""
         self._queries += len(groups)
         lines = iter(self._table.text(chain.from_iterable(groups)).split("\n"))
         fields = f"# Fields: {', '.join(FIELDS[name][0] for name in self._table.fields)}\n"
+        program = "BLASTP" if self._table.protein else "BLASTN"
         parts: list[str] = []
         for rows in groups:
             query, hits = rows[0].query, sum(row.has_both for row in rows)
             title = printable(f"{shown_name(query, 'query')} {query.description}")
             parts.append(
-                f"# {'BLASTP' if self._table.protein else 'BLASTN'} {PROGRAM} {VERSION}\n"
+                f"# {program} {writer.PROGRAM} {writer.VERSION}\n"
                 f"# Query: {title}\n# Database: {self._database(rows)}\n"
                 f"{fields if hits else ''}# {hits} hits found\n"
             )
@@ -252,24 +240,20 @@ def read(
     names, protein = fields_asked(fields), False
     for line in lines:
         values = line.split("\t")
-        if line.startswith("#") and not _is_row(names, values):
+        said: dict[str, Any] = dict(zip(names, values, strict=False))
+        is_whole = len(values) == len(names)
+        # the name of a query may begin as a comment
+        if line.startswith("#") and not (is_whole and said.get("qstart", "").isdecimal()):
             protein = protein or line.startswith(("# BLASTP ", "# BLASTX ", "# TBLAST"))
             if line.startswith("# Fields: ") and not fields:
                 titles = line.removeprefix("# Fields: ").split(", ")
                 names = tuple(_NAMES.get(title, title) for title in titles)
             continue
-        if len(values) != len(names):
+        if not is_whole:
             raise lines.wrong(f"the table has {len(names)} columns, and the line {len(values)}")
-        said = dict(zip(names, values, strict=True))
         usual = _USUAL[2 if protein or said.get("sstrand") == "N/A" else 0 :]
         scorings = [scoring] if scoring else [cached_scoring(*one) for one in usual]
         yield _record(lines, said, scorings)
-
-
-def _is_row(names: Sequence[str], values: list[str]) -> bool:
-    """Whether these are the values of an alignment.  The name of a query may begin as a comment."""
-    said = dict(zip(names, values, strict=False))
-    return len(values) == len(names) and said.get("qstart", "").isdecimal()
 
 
 def _record(lines: Lines, said: dict[str, Any], scorings: list[Scoring]) -> Record:
@@ -317,16 +301,14 @@ def _runs(
         if "".join(parts) != said.pop("btop"):
             raise lines.wrong("btop has numbers and pairs of letters")
         # the letters of a pair in btop are no match, also where they are equal, as N and N
-        ops = ["=" if a.isdecimal() else "D" if a[0] == "-" else "I" if a[1] == "-" else "X"
-               for a in parts]  # fmt: skip
-        lengths = np.array([int(a) if a.isdecimal() else 1 for a in parts], np.int64)
-        runs = joined([Runs(np.frombuffer("".join(ops).encode("ascii"), np.uint8), lengths)])
+        pairs = {0: "1D", 1: "1I", -1: "1X"}  # by where the gap is
+        ops = (f"{a}=" if a.isdecimal() else pairs[a.find("-")] for a in parts)
+        runs = joined([Runs.of_cigar("".join(ops))])
     elif "qseq" in said and "sseq" in said:
         if len(said["qseq"]) != len(said["sseq"]) or not said["qseq"]:
             raise lines.wrong("qseq and sseq have different lengths, or none")
-        query, subject = (
-            np.frombuffer(said[name].encode("ascii"), np.uint8) for name in ("qseq", "sseq")
-        )
+        texts = (said[name].encode("ascii") for name in ("qseq", "sseq"))
+        query, subject = (np.frombuffer(text, np.uint8) for text in texts)
         runs = _by_letters(query, subject, matches, scorings)
     else:
         return None

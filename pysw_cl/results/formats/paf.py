@@ -31,7 +31,6 @@ class Writer(columns.Table):
     of_paths = "PAF"
 
     def columns(self, some: columns.Columns) -> Iterable[Iterable[str]]:
-        """The columns of results with a path."""
         matches, columns, scores = map(some.known, ("matches", "columns", "score"))
         gaps, letters = some.gaps()
         second = some.values("second_best")

@@ -1,4 +1,5 @@
-"""Pairwise text: a header, then blocks of aligned letters with 1-based positions.
+"""Pairwise text: a header, then blocks of aligned letters with 1-based positions; and what
+notebooks show of them.
 
 Between the letters, ``|`` is a match, ``:`` another pair with a positive score, ``.`` any other
 pair, and a blank a gap, as in EMBOSS.  The header names the whole scoring, so that the alignment
@@ -9,7 +10,8 @@ both, and gaps, are shares of all columns, as in EMBOSS.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from html import escape
+from itertools import groupby, pairwise
 
 import numpy as np
 
@@ -21,6 +23,18 @@ from .writer import Row, mode_in_words
 
 #: Columns in a block, unless another number is asked for.
 WIDTH = 60
+#: Columns of a longer alignment that a notebook shows of its start, and of its end.
+SHOWN = 600
+#: Characters of a name in front of a line of a notebook, and in its first lines.
+NAME, TITLE = 20, 80
+#: The background of each mark; a match has none.  Those of Okabe & Ito (2008, Color Universal
+#: Design), which people with any kind of colour vision can tell apart, translucent for light and
+#: dark pages; the marks tell columns apart without them.
+COLOURS = {
+    ":": "rgba(240,228,66,.45)",
+    ".": "rgba(230,159,0,.5)",
+    " ": "rgba(86,180,233,.45)",
+}
 #: Letters with gaps, and the positions of the first and the last one.
 Part = tuple[str, int, int]
 
@@ -29,7 +43,6 @@ class Writer(writer.Writer):
     """Writes pairwise text."""
 
     def entry(self, row: Row) -> str:
-        """The text of a result and an empty line."""
         shown = text(row.alignment(), self.setting.width or WIDTH, self.setting.limit)
         return f"{shown}\n\n"
 
@@ -126,3 +139,71 @@ def blocks(found: AlignedPair, width: int) -> Iterator[tuple[str, tuple[Part, Pa
         )
     parts = (marks[at:stop] for at, stop in pairwise(bounds))
     yield from zip(parts, zip(*sides, strict=True), strict=True)
+
+
+# What notebooks show: HTML of bounded size
+
+
+def html(found: AlignedPair) -> str:
+    """What a result says, and the columns of its path; of a long one the first and the last."""
+    lines = [_facts(found)]
+    columns = found.columns or 0
+    if columns:
+        alike, other, gap = _span(":", ":"), _span(".", "."), _span("-", " ")
+        legend = f"| match, {alike} mismatch with a positive score, {other} any other mismatch, "
+        lines.append(f"{legend}{gap} gap")
+        if columns <= 2 * SHOWN:
+            lines += _columns(found, found)
+        else:
+            lines += _columns(found[:SHOWN], found)
+            lines += ["", f"... {columns - 2 * SHOWN:,} columns are not shown ..."]
+            lines += _columns(found[-SHOWN:], found)
+    style = "line-height:1.25;overflow-x:auto"
+    return f'<pre style="{style}">' + "\n".join(lines) + "</pre>"
+
+
+def _facts(found: AlignedPair) -> str:
+    """The sequences, where they are aligned, and how well."""
+    said = [f"<b>{found.mode} alignment, score {found.score}</b>"]
+    if found.matches is not None:
+        said[0] += f", {found.matches:,} of {found.columns:,} columns match"
+    for what in ("query", "target"):
+        sequence = getattr(found, what)
+        places = [getattr(found, f"{what}_{end}") for end in ("start", "end")]
+        shown = ["?" if place is None else f"{place:,}" for place in places]
+        span = "" if places == [None, None] else f" [{shown[0]}, {shown[1]})"
+        minus = ", reverse complement" if what == "query" and found.strand == "minus" else ""
+        name = escape(_name(sequence.name, TITLE))
+        said.append(f"{what:<6}{span} of {len(sequence):,} letters{minus} {name}".rstrip())
+    return "\n".join(said)
+
+
+def _name(name: str, most: int) -> str:
+    """A name on one line, cut if it is long."""
+    text = printable(name)
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def _columns(some: AlignedPair, whole: AlignedPair) -> Iterator[str]:
+    """The lines of some columns of an alignment."""
+    names = [_name(whole.query.name, NAME) or "query", _name(whole.target.name, NAME) or "target"]
+    margin, digits = max(map(len, names)), digits_of(whole)
+    for marks, sides in blocks(some, WIDTH):
+        upper, lower = (
+            f"{escape(name.ljust(margin))} {first:>{digits}} {_coloured(text, marks)} "
+            f"{last:>{digits}}"
+            for name, (text, first, last) in zip(names, sides, strict=True)
+        )
+        yield from ["", upper, (" " * (margin + digits + 2) + marks).rstrip(), lower]
+
+
+def _coloured(text: str, marks: str) -> str:
+    """Letters with the colours of their marks."""
+    runs = groupby(zip(text, marks, strict=True), lambda both: both[1])
+    return "".join(_span("".join(letter for letter, _ in run), mark) for mark, run in runs)
+
+
+def _span(text: str, mark: str) -> str:
+    colour = COLOURS.get(mark)
+    shown = escape(text)
+    return shown if colour is None else f'<span style="background:{colour}">{shown}</span>'

@@ -17,21 +17,9 @@ from typing import Any
 from ...errors import InputError, printable
 from ...sequences.alphabet import AMBIGUITY, NUCLEOTIDES
 from ..pair_paths import LONGEST_RUN
+from . import writer
 from .reading import Lines, Record, known_matches, runs_in
-from .writer import (
-    PROGRAM,
-    VERSION,
-    ByQuery,
-    Letters,
-    Row,
-    Setting,
-    as_scored,
-    bytes_of,
-    complement,
-    runs_of,
-    shown_name,
-    without_blanks,
-)
+from .writer import ByQuery, Letters, Row, Setting, runs_of, shown_name, without_blanks
 
 _QUERY_NAME = re.compile("[!-?A-~]{1,254}")
 _TARGET_NAME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*")
@@ -51,8 +39,8 @@ class Writer(ByQuery):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         # what letters are written as: upper case, T for U, N for those that stand in no alignment
-        self._plus = as_scored(setting.scoring).upper().translate(_BAM)
-        self._minus = self._plus.translate(complement())
+        self._plus = writer.as_scored(setting.scoring).upper().translate(_BAM)
+        self._minus = self._plus.translate(writer.complement())
         self._lengths: dict[str, int] = {}
         for name, length in setting.targets:
             shown = without_blanks(name, "target")
@@ -72,42 +60,34 @@ class Writer(ByQuery):
         self._target: tuple[Letters | None, str] = (None, "")  # the last one, and its name
 
     def header(self) -> str:
-        """The version, the targets, the program."""
         setting = self.setting
-        lines = ["@HD\tVN:1.6\tSO:unsorted\tGO:query\n"]
-        lines += (f"@SQ\tSN:{name}\tLN:{length}\n" for name, length in self._lengths.items())
-        program = f"@PG\tID:{PROGRAM}\tPN:{PROGRAM}\tVN:{VERSION}"
+        lines = (f"@SQ\tSN:{name}\tLN:{length}\n" for name, length in self._lengths.items())
+        program = f"@PG\tID:{writer.PROGRAM}\tPN:{writer.PROGRAM}\tVN:{writer.VERSION}"
         if setting.command:
             program += f"\tCL:{printable(setting.command)}"
         if setting.scoring is not None:
             program += f"\tDS:{setting.mode}; {setting.scoring.in_words}"
-        return "".join([*lines, program, "\n"])
+        return f"@HD\tVN:1.6\tSO:unsorted\tGO:query\n{''.join(lines)}{program}\n"
 
     def queries(self, groups: list[list[Row]]) -> str:
-        """The lines of queries."""
         return "".join(map(self._query_lines, groups))
 
     def _query_lines(self, rows: list[Row]) -> str:
         found = [row for row in rows if row.cigar_for("SAM") and row.has_both]
         if not found:
-            query = rows[0].query
-            return (
-                f"{_query_name(query)}\t{_UNMAPPED}\t*\t0\t255\t*\t*\t0\t0\t"
-                f"{self._letters(query, False)}\n"
-            )
+            fields = f"{_UNMAPPED}\t*\t0\t255\t*\t*\t0\t0\t{self._letters(rows[0].query, False)}"
+            return f"{_query_name(rows[0].query)}\t{fields}\n"
         best = max(found, key=lambda row: row.score) if len(found) > 1 else found[0]
         name = _query_name(best.query)
         return "".join(self._line(row, name, row is best) for row in found)
 
     def _letters(self, query: Letters, minus: bool) -> str:
         """SEQ and QUAL of a whole query."""
-        text = bytes_of(query)
-        letters = text.translate(self._minus)[::-1] if minus else text.translate(self._plus)
+        table, step = (self._minus, -1) if minus else (self._plus, 1)
+        letters = writer.bytes_of(query).translate(table)[::step].decode("ascii")
         quality = query.quality
-        if quality is None:
-            return f"{letters.decode('ascii')}\t*"
-        qualities = quality[:: -1 if minus else 1].tobytes()
-        return f"{letters.decode('ascii')}\t{qualities.decode('ascii')}"
+        known = None if quality is None else quality[::step].tobytes().decode("ascii")
+        return f"{letters}\t{known or '*'}"
 
     def _line(self, row: Row, name: str, primary: bool) -> str:
         query, target, score, strand, i0, i1, j0, j1, matches, columns, cigar, second, _ = row
@@ -118,8 +98,8 @@ class Writer(ByQuery):
         if matches is not None and columns is not None:
             md = str(matches)
             if matches != columns:
-                opposite = bytes_of(target, j0, j1).translate(self._plus).decode("ascii")
-                md = _md(cigar, opposite)
+                opposite = writer.bytes_of(target, j0, j1).translate(self._plus)
+                md = _md(cigar, opposite.decode("ascii"))
             tags += f"\tNM:i:{columns - matches}\tMD:Z:{md}"
         if second is not None:
             tags += f"\tXS:{_number(second)}"
@@ -168,17 +148,14 @@ def _md(cigar: str, target: str) -> str:
     """The tag MD: runs of matches, mismatched and deleted letters of the target."""
     parts, same, at = [], 0, 0
     for length, op in runs_of(cigar):
+        opposite = target[at : at + length]
         if op == "=":
             same += length
-        elif op == "X":
-            for letter in target[at : at + length]:
-                parts.append(f"{same}{letter}")
+        elif op != "I":
+            for changed in opposite if op == "X" else [f"^{opposite}"]:
+                parts.append(f"{same}{changed}")
                 same = 0
-        elif op == "D":
-            parts.append(f"{same}^{target[at : at + length]}")
-            same = 0
-        if op != "I":
-            at += length
+        at += length * (op != "I")
     return f"{''.join(parts)}{same}"
 
 

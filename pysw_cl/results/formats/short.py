@@ -32,14 +32,12 @@ class Tsv(Table):
     """Writes a table with tabs, whose first line has the names of its columns."""
 
     def header(self) -> str:
-        """The line with the names of the columns."""
         return "\t".join(self._names()) + "\n"
 
     def _names(self) -> tuple[str, ...]:
         return COLUMNS[self.setting.output] + ("second_best",) * self.setting.second_best
 
     def columns(self, some: Columns) -> Iterable[Iterable[str]]:
-        """The columns of results."""
         made: dict[str, Callable[[], Iterable[str]]] = {
             "query": lambda: some.names(0),
             "query_length": lambda: some.lengths(0),
@@ -65,7 +63,6 @@ class Bed(Table):
     of_paths, of_both = "BED", True
 
     def columns(self, some: Columns) -> Iterable[Iterable[str]]:
-        """The columns of results with a path."""
         targets = some.names(1)
         for name in dict.fromkeys(targets):
             if name.startswith(("#", "track", "browser")):
@@ -82,7 +79,6 @@ class JsonLines(Writer):
     names are as they were given, those of plain letters query and target."""
 
     def entry(self, row: Row) -> str:
-        """The line of a result."""
         query, target, score, strand, i0, i1, j0, j1, matches, columns, cigar, second, _ = row
         known = matches is not None and columns is not None
         identity = (matches or 0) / max(1, columns or 0) if known else None
@@ -105,13 +101,11 @@ class Maf(Writer):
     format says.  The format: https://genome.ucsc.edu/FAQ/FAQformat.html#format5"""
 
     def header(self) -> str:
-        """The version, the program and the scoring."""
         scoring = self.setting.scoring
         said = "" if scoring is None else f"# {self.setting.mode}; {scoring.in_words}\n"
         return f"##maf version=1 program={PROGRAM}\n{said}\n"
 
     def entry(self, row: Row) -> str:
-        """The block of a result and an empty line."""
         if not row.cigar_for("MAF") or not row.has_both:
             return ""
         assert row.query_start is not None and row.query_end is not None
@@ -141,7 +135,6 @@ class Fasta(Writer):
     say where the aligned letters are."""
 
     def entry(self, row: Row) -> str:
-        """The two records of a result."""
         if not row.cigar_for("aligned FASTA"):
             return ""
         sign, width = "-" if row.strand == "minus" else "+", self.setting.width or WIDTH
