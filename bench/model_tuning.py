@@ -13,13 +13,11 @@ from typing import Any
 from cases import Row, check, pysw_cl
 from model_pairs import held_out
 
-from pysw_cl.drivers.measure import TileTimer
 from pysw_cl.drivers.tuned_subjects import Subject, subjects_of
-from pysw_cl.drivers.tuning import SubjectTuning
+from pysw_cl.drivers.tuning import SubjectTuning, TileTimer
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning.tuning.race import interval
 from pysw_cl.planning.tuning.runner import Failure, Runner
-from pysw_cl.planning.tuning.search import search
+from pysw_cl.planning.tuning.search import interval, search
 from pysw_cl.planning.tuning.strategies import Exhaustive, Values
 
 #: The longest similar pair of a short run.

@@ -12,8 +12,8 @@ from statistics import median
 import numpy as np
 
 from .._version import __version__
-from ..drivers.measure import KINDS
 from ..drivers.options import Output
+from ..drivers.tuning import KINDS
 from ..engines.plans import default_plan
 from ..engines.registry import setting_of
 from ..opencl.device import Runtime

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..drivers.measure import KINDS
 from ..drivers.problem import Mode
+from ..drivers.tuning import KINDS
 from ..engines.plans import default_plan
 from ..engines.registry import setting_of
 from ..engines.rowscan.plan import default_rowscan

@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..engines.registry import plan_on
 from ..errors import PlanError
+from ..opencl.device import Runtime
 from ..planning.parameters import Number
 from ..planning.plan import Plan
 from ..planning.profiles.profile import Numbers
 from ..planning.tuning.strategies import Space, Values
-
-if TYPE_CHECKING:
-    from ..opencl.device import Runtime
 
 #: Multiples of what a search starts with: groups for each compute unit where a group is a thread,
 #: and where many share a unit; rows of a lane; columns of a block, and of a lane of the row scan;

@@ -10,9 +10,9 @@ import pytest
 from helpers import device_has
 from machines import GPU, Machine, fake, fake_platform
 
-from pysw_cl.drivers import measure
-from pysw_cl.drivers.measure import KINDS, TileTimer, tile_of
+from pysw_cl.drivers import tuning
 from pysw_cl.drivers.tuned_subjects import REGISTERS, Subject, subjects_of
+from pysw_cl.drivers.tuning import KINDS, TileTimer, tile_of
 from pysw_cl.engines.plans import default_plan
 from pysw_cl.errors import (
     BuildError,
@@ -88,13 +88,13 @@ class Wrong:
 @pytest.mark.parametrize("least", [1, 500])
 def test_a_wrong_result_has_no_time(monkeypatch: pytest.MonkeyPatch, how: str, least: int) -> None:
     """Of a small tile as well as of the timed one."""
-    real = measure.engine_for
+    real = tuning.engine_for
 
     def engine_for(device: Any, plan: Plan, timed: bool) -> Any:
         engine = real(device, plan, timed)
         return Wrong(engine, how, least) if plan.B == 3 else engine
 
-    monkeypatch.setattr(measure, "engine_for", engine_for)
+    monkeypatch.setattr(tuning, "engine_for", engine_for)
     timer = TileTimer(small, START, "dna", 90, 500)
     assert timer(START) > 0
     with pytest.raises(Failure) as failed:

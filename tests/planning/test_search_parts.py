@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from pysw_cl.errors import ProfileError
-from pysw_cl.planning.tuning.race import interval
 from pysw_cl.planning.tuning.runner import Failure, Runner
+from pysw_cl.planning.tuning.search import interval
 from pysw_cl.planning.tuning.strategies import Space, Values
 
 

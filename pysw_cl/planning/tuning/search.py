@@ -2,20 +2,44 @@
 
 A strategy proposes values, a runner runs and records them: parts that know nothing of each other,
 as in Kernel Tuner (van Werkhoven, Future Generation Computer Systems 90, 2019).  Times are noisy,
-so values are compared in races (:mod:`.race`), and the start is given up only for what is faster
-with confidence.
+so values are compared in races, and the start is given up only for what is faster with confidence.
+
+Runs of one turn of a race follow each other closely, so that what slows a device down for a while
+slows all of them, and only ratios of one turn are looked at.  After a turn what is clearly slower
+leaves (racing: Maron & Moore, NIPS 1993), and so does what may be faster, but not by enough to
+matter (the indifference zone of Kim & Nelson, ACM TOMACS 11, 2001).  Everything is in logarithms of
+seconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import inf
+from collections.abc import Iterator, Sequence
+from math import inf, log, sqrt
 from statistics import median
+from typing import NamedTuple
 
-from .race import SURE, Race, interval
+import numpy as np
+
 from .runner import Runner, Trial
 from .strategies import Coordinate, Space, Strategy, Values
 
+#: Half of the middle 90% of a standard normal distribution, and of its middle 98%.
+LIKELY, SURE = 1.645, 2.326
+#: A gain that is not worth more runs: times of two processes differ as much.
+WORTH = 0.005
+#: Turns that the first of a race is in at least: how the others stand is told by it.
+STEADY = 3
+#: Turns that what is undecided runs at least.
+LEAST = 16
+#: So much, over the square of how many, a few ratios may all be too high or too low: a run may meet
+#: something else, and take twice as long.
+FEW = 1.2
+#: Looks at the ratios are so much further apart each time: many looks would find something faster
+#: by chance.
+LOOKS = 1.6
+#: Deviations from the median from which on a ratio is disturbed, and the least deviation: a clock's
+#: own.
+FAR, LEAST_NOISE = 3.0, 0.002
 #: A round of the strategy goes on until ratios of seconds are known to +- so much; the last race,
 #: which decides what is undecided then, and the runs of its winner and the start, to so much.
 ROUND_WIDTH, LAST_WIDTH = 0.02, 0.01
@@ -23,6 +47,122 @@ ROUND_WIDTH, LAST_WIDTH = 0.02, 0.01
 MOST, LAST = 400, 8
 #: Shares of the budget after which no round goes on, and not the last race.
 ROUNDS_SHARE, LAST_SHARE = 0.7, 0.9
+
+
+class Interval(NamedTuple):
+    """Of the logarithm of a ratio."""
+
+    centre: float
+    low: float
+    high: float
+
+
+def interval(ratios: Sequence[float], z: float = LIKELY) -> Interval:
+    """Where the true ratio probably is; ``z``: how probably, in deviations of a normal one.
+
+    The median of all means of two ratios, and Tukey's interval (Hodges & Lehmann, Annals of
+    Mathematical Statistics 34, 1963), which need nothing but that a ratio is as often too high as
+    too low.  Ratios far from the others count as if they were at the edge of these: something else
+    ran.  Of a few ratios not even all are sure to have the true one between them; then the interval
+    reaches beyond them.
+    """
+    n, middle = len(ratios), median(ratios)
+    k = int(n * (n + 1) / 4 - z * sqrt(n * (n + 1) * (2 * n + 1) / 24))
+    if k < 1:
+        return Interval(middle, min(ratios) - FEW / n**2, max(ratios) + FEW / n**2)
+    far = FAR * max(LEAST_NOISE, 1.4826 * median(abs(ratio - middle) for ratio in ratios))
+    of = np.clip(ratios, middle - far, middle + far)
+    means = np.sort(((of[:, None] + of) / 2)[np.triu_indices(n)])
+    return Interval(float(np.median(means)), float(means[k - 1]), float(means[-k]))
+
+
+class Race:
+    """Values that run against each other; each has the logarithms of its seconds, one of each turn
+    that it was in.  A race has at ``most`` so many turns, and ends when ratios are probably known
+    to +- ``width``."""
+
+    def __init__(self, runner: Runner, field: Sequence[Trial], most: int, width: float) -> None:
+        self.runner, self.field, self.most, self.width = runner, list(field), most, width
+        self.times: list[list[float]] = [[] for _ in field]
+        #: Who was in the last turn, by their places in ``field``.
+        self.left = list(range(len(field)))
+
+    def run(self, z: float = LIKELY) -> Race:
+        """Run in turns until one is left or the budget is spent.
+
+        Values that do not fit the budget in the first turn do not take part.  ``z``: how sure it
+        has to be that one is slower (:func:`interval`).
+        """
+        for turn in self._looks():
+            best, known = self.best, True
+            for k in list(self.left):
+                if best is None or k == best or (k == 0 and turn < STEADY):
+                    continue
+                _, low, high = interval(self.ratios(k, best), z)
+                if low > -WORTH:
+                    self.left.remove(k)
+                known = known and high - low < 2 * self.width * z / LIKELY
+            if known and turn >= LEAST:
+                break
+        return self
+
+    def first_is_faster(self) -> bool:
+        """Is the first of two faster for sure?
+
+        They run in pairs until the interval of their ratios says yes, or that nothing worth it is
+        left, or the budget is spent.  Only these runs count: those by which the first was chosen
+        made it look faster than it is.
+        """
+        for _ in self._looks():
+            if len(self.left) == 2:
+                ratio = interval(self.ratios(0, 1))
+                known = ratio.high - ratio.low < 2 * self.width
+                if ratio.high < 0 or ratio.low >= -WORTH or known:
+                    return ratio.high < 0
+        return False
+
+    def _looks(self) -> Iterator[int]:
+        """Run what is left once a turn, every second turn in the opposite order; the turns
+        after which it is time to look at the ratios."""
+        look, going = 1, True
+        for turn in range(1, self.most + 1):
+            for k in self.left[:: 1 if turn % 2 else -1]:
+                fits = self.runner.fits(self.field[k])
+                seconds = self.runner.run(self.field[k]) if fits else None
+                if seconds is not None:
+                    self.times[k].append(log(seconds))
+                elif fits or turn == 1:
+                    self.left.remove(k)
+                going = going and (fits or turn == 1)
+            if turn >= look or turn == self.most or not going:
+                look = max(turn + 1, int(turn * LOOKS))
+                yield turn
+            if not going or len(self.left) < 2:
+                return
+
+    def ratios(self, one: int, other: int) -> list[float]:
+        """Logarithms of the seconds of ``one`` over those of ``other``, of turns with both."""
+        return [a - b for a, b in zip(self.times[one], self.times[other], strict=False)]
+
+    @property
+    def best(self) -> int | None:
+        """Whose median is the least of those that are left."""
+        return min(self.left, key=lambda k: median(self.times[k]), default=None)
+
+    def behind(self, k: int) -> float:
+        """How much slower than the best one of those that ran seems, by the ratios as well as by
+        the medians: in a few turns the best may have been disturbed."""
+        if self.best is None or k == self.best:
+            return 0.0
+        ratio = median(self.ratios(k, self.best))
+        medians = median(self.times[k]) - median(self.times[self.best])
+        return max(ratio, medians, 0.0 if k in self.left else WORTH)
+
+    def ranking(self) -> list[Trial]:
+        """Who ran, best first; those that left come after all others."""
+        ran = [k for k in range(len(self.field)) if self.times[k]]
+        ran.sort(key=lambda k: (k not in self.left, median(self.times[k])))
+        return [self.field[k] for k in ran]
 
 
 def search(
