@@ -14,7 +14,7 @@ from saving import key
 
 import pysw_cl
 from pysw_cl.drivers import traceback
-from pysw_cl.drivers.speculative_traceback import SpeculativeTraceback
+from pysw_cl.drivers.traceback import SpeculativeTraceback
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.engines.wavefront.tile_batch import WavefrontTileBatch
 from pysw_cl.opencl.device import get_runtime

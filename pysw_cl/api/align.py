@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
 
 from ..checkpoint.run import saved_strands
 from ..checkpoint.store import Store
 from ..checkpoint.stored_resources import StoredResources
-from ..drivers.job import Job
+from ..drivers.job import Job, make_frames
 from ..drivers.options import (
     AlignOptions,
     AlignResources,
@@ -23,25 +23,23 @@ from ..drivers.options import (
     ResumeResources,
     TopOptions,
     made_of,
-    made_once,
 )
 from ..drivers.problem import NO_FREE_ENDS, Mode
-from ..drivers.progress import Progress
-from ..drivers.run import Saved, run, run_top
+from ..drivers.progress import Progress, RunProgress
+from ..drivers.run import run, run_top
 from ..engines.choose_device import Kind, attempts, by_time
 from ..engines.registry import engine_for
 from ..errors import InputError, InternalError
 from ..opencl.builds import expecting
 from ..planning.plan import Plan
 from ..results.alignment import Alignment
-from ..scoring.frames import make_frames
 from ..scoring.positions import sequence_of
 from ..scoring.precision import check_range
 from ..sequences.sequence import as_sequence
 from ..sequences.view import Strand
 from ..tiles.contract import Engine
 from .advice import advise_pair
-from .bar import told
+from .bar import telling
 
 #: The most programs that an output is expected to need: of a path those for the score, for stored
 #: moves, and the traceback.
@@ -176,9 +174,7 @@ def align(
         After ``stop_after`` seconds; :func:`resume` goes on.
     """
     given = locals()
-    options = made_once(AlignOptions, given)
-    resources = made_of(AlignResources, given)
-    return align_with(a, b, options, resources)
+    return align_with(a, b, made_of(AlignOptions, given), made_of(AlignResources, given))
 
 
 def align_with(
@@ -189,37 +185,40 @@ def align_with(
     started = time.perf_counter()
     resources.band_cost(options.mode)  # refused before there is any work or folder
     job = job_of(a, b, options, quiet)
+    if resources.checkpoint is not None:
+        engine = make_engine(resources, _device(job, resources))  # before a folder is made
+        if job.scoring.by_position:
+            raise InputError("checkpoint cannot go with a position matrix, which it does not save")
+        if job.second_best:
+            raise InputError(
+                "second_best cannot go with checkpoint, which does not save what it needs"
+            )
+        stored = StoredResources.of(resources, job.mode, options.left_align)
+        with Store.begin(resources.checkpoint, job, stored) as store:
+            return _saved_run(store, resources, lambda: engine)
     for attempt in _attempts(job, resources):
         count = PROGRAMS[job.output]
         with attempt as device, told(resources.progress) as progress, expecting(count):
-            engine = make_engine(resources, device)  # before a folder is made
-            saves = resources.checkpoint is not None
-            saving = _saving(job, resources, options.left_align) if saves else nullcontext()
-            with saving as saved:
-                found = run(job, lambda: engine, resources, progress, saved, started)  # noqa: B023
-                return _on_the_left(found, options.left_align)
+            engine = make_engine(resources, device)
+            found = run(job, lambda: engine, resources, progress, started=started)  # noqa: B023
+            return _on_the_left(found, options.left_align)
     raise InternalError("no device was tried")
 
 
 def _attempts(job: Job, resources: AlignResources) -> Iterable[AbstractContextManager[Any]]:
-    """The devices for a job; one of a plan or with a checkpoint stays the same."""
-    if resources.plan is not None or resources.checkpoint is not None:
-        return (nullcontext(_device(job, resources)),)
+    """The devices for a job; one of a plan stays the same."""
+    if resources.plan is not None:
+        return (nullcontext(resources.device),)
     usual = resources.prune and resources.max_cost == "auto" and not resources.kernel_times
     return attempts(resources.device, _kind(job), usual)
 
 
-@contextmanager
-def _saving(job: Job, resources: AlignResources, left_align: bool) -> Iterator[Saved]:
-    """Where a job is saved."""
-    assert resources.checkpoint is not None
-    if job.scoring.by_position:
-        raise InputError("checkpoint cannot go with a position matrix, which it does not save")
-    if job.second_best:
-        raise InputError("second_best cannot go with checkpoint, which does not save what it needs")
-    stored = StoredResources.of(resources, job.mode, left_align)
-    with Store.begin(resources.checkpoint, job, stored) as store:
-        yield saved_strands(store, resources)
+def _saved_run(store: Store, resources: AlignResources, engines: Callable[[], Engine]) -> Alignment:
+    """The result of a job that is saved as it goes on."""
+    saved = saved_strands(store, resources)
+    with told(resources.progress) as progress, expecting(PROGRAMS[store.job.output]):
+        found = run(store.job, engines, resources, progress, saved)
+        return _on_the_left(found, store.resources.left_align)
 
 
 def _on_the_left(found: Alignment, left_align: bool) -> Alignment:
@@ -254,11 +253,8 @@ def resume_with(given: ResumeResources) -> Alignment:
     """`resume`, with resources that are checked."""
     with Store.open(given.checkpoint) as store:
         resources, job = store.resources.resumed(given), store.job
-        saved = saved_strands(store, resources)
         engines = cache(lambda: make_engine(resources, _device(job, resources)))
-        with told(resources.progress) as progress, expecting(PROGRAMS[job.output]):
-            found = run(job, engines, resources, progress, saved)
-            return _on_the_left(found, store.resources.left_align)
+        return _saved_run(store, resources, engines)
 
 
 def align_top(
@@ -340,6 +336,13 @@ def align_top_with(
     with told(resources.progress) as progress, expecting(PROGRAMS["path"]):
         results = run_top(job, make_engine(resources), options, progress, started)
     return [_on_the_left(one, options.left_align) for one in results]
+
+
+def told(progress: Progress | bool | None) -> AbstractContextManager[RunProgress]:
+    """What tells of a run: nobody, or `telling`."""
+    if progress is None or progress is False:
+        return nullcontext(RunProgress(None))
+    return telling(progress)
 
 
 def make_engine(resources: Resources, device: Any = None) -> Engine:

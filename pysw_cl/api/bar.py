@@ -6,7 +6,7 @@ import contextlib
 import threading
 from collections import deque
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from time import monotonic
 from typing import Any, TextIO
 
@@ -25,16 +25,10 @@ BUILD_SECONDS = 1.0
 SECONDS, SHARE = 3.0, 0.2
 
 
-def told(progress: Progress | bool | None) -> AbstractContextManager[RunProgress]:
-    """What tells of a run: the caller's callback; for True a bar, which ends with the run.  It
-    tells of builds in this thread, too."""
-    if progress is None or progress is False:
-        return contextlib.nullcontext(RunProgress(None))
-    return _told(progress)
-
-
 @contextmanager
-def _told(progress: Progress | bool) -> Iterator[RunProgress]:
+def telling(progress: Progress | bool) -> Iterator[RunProgress]:
+    """What tells a callback of a run, and of builds in this thread; for True a bar, which ends with
+    the run."""
     with contextlib.ExitStack() as stack:
         if isinstance(progress, bool):
             progress = stack.enter_context(contextlib.closing(ProgressBar(leave=True)))

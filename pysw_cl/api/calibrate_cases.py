@@ -19,8 +19,7 @@ from ..engines.rowscan.plan import default_rowscan
 from ..opencl.device import Runtime
 from ..planning.model.runs import Work, sweep_of
 from ..planning.plan import Plan
-from ..scoring.frames import MOST_KNOWN
-from ..scoring.scoring import cached_scoring
+from ..scoring.scoring import MOST_KNOWN, cached_scoring
 from .align import align
 
 Letters = NDArray[np.uint8]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,22 +14,20 @@ from numpy.typing import NDArray
 from ..drivers.best_ends import best_ends as find_ends
 from ..drivers.job import Found, Job, alignment_of
 from ..drivers.options import UNREACHED, EndsOptions, Resources, TraceOptions, made_of
-from ..drivers.progress import PairProgress, Progress, RunProgress, Stage
+from ..drivers.progress import PairProgress, Progress, Stage
 from ..drivers.run import checked
 from ..drivers.trace_ends import trace_ends as find_paths
 from ..engines.registry import row_of
 from ..errors import InputError, InternalError, PyswError, RecomputedWarning, items, shown
 from ..opencl.builds import expecting
 from ..planning.plan import Plan
-from ..results.aligned_pair import unscale
 from ..results.alignment import Alignment
 from ..results.stats import Stats
 from ..sequences.lent import refuse_masked
 from ..sequences.view import Strand
 from ..tiles.contract import Engine
 from ..tiles.tile import Cells, Hit
-from .align import PROGRAMS, job_of, make_engine
-from .bar import told
+from .align import PROGRAMS, job_of, make_engine, told
 
 #: The ``engine`` that leaves the choice to the package.
 AUTO = "auto"
@@ -233,8 +231,12 @@ def trace_ends_with(
     different = list(places.values())
     most = None if options.highest is None else round(options.highest * job.scoring.scale)
 
+    def tell(count: int) -> None:
+        run.tell(count, Stage("alignment", min(count + 1, len(different)), len(different)))
+
     def compute(engine: Engine) -> list[Alignment]:
-        found = find_paths(engine, job, different, most, _teller(run, len(different)))
+        run.begin(len(different))
+        found = find_paths(engine, job, different, most, tell)
         stats = Stats(found.cells, found.launches)
         stats.device_bytes, stats.kernel_seconds = engine.peak_bytes, engine.kernel_seconds
         paths = dict(zip(places, found.paths, strict=True))
@@ -273,20 +275,6 @@ def _of_strands(
         some = np.atleast_1d(ends)[chosen]
         found[strand] = iter(trace_ends_with(a, b, some, one, resources, known))
     return [next(found["minus" if one else "plus"]) for one in minus]
-
-
-def _teller(run: RunProgress, total: int) -> Callable[[int], None]:
-    """What tells ``run`` of ends that are found."""
-    count = 0
-
-    def tell(more: int) -> None:
-        nonlocal count
-        count += more
-        run.tell(count, Stage("alignment", min(count + 1, total), total))
-
-    run.begin(total)
-    tell(0)
-    return tell
 
 
 def _hits(ends: Any, job: Job, highest: float | None) -> list[Hit]:
@@ -343,7 +331,7 @@ def _rows(ends: Any) -> Any:
 
 def _wrong(number: int, hit: Hit, score: int, job: Job, known: bool) -> PyswError:
     """The error of an end whose score is another one."""
-    said, is_ = unscale(hit.score, job.scoring), unscale(score, job.scoring)
+    said, is_ = job.scoring.unscaled(hit.score), job.scoring.unscaled(score)
     frame = job.frame
     row, column = frame.rows(None, hit.row)[0 if frame.minus else 1], frame.column + hit.column
     text = (

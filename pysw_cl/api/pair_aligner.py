@@ -28,8 +28,7 @@ from ..results.stats import Stats
 from ..scoring.free_ends import FreeEnd
 from ..scoring.scoring import Scoring
 from ..sequences.sequence import as_sequence
-from .align import align_with
-from .bar import told
+from .align import align_with, told
 
 if TYPE_CHECKING:
     from ..engines.batch.engine import BatchEngine
@@ -39,10 +38,8 @@ Tell = Callable[[int, int], None]
 
 
 class PairAligner:
-    """Aligns lists of pairs with the same options and on the same device; a context manager.
-
-    Kernels, tables and memory on the device are kept from list to list.
-    """
+    """Aligns lists of pairs with the same options and on the same device, where kernels, tables and
+    memory are kept from list to list; a context manager."""
 
     def __init__(self, options: ManyOptions, resources: Resources) -> None:
         self.options, self.resources = options, resources
@@ -74,7 +71,7 @@ class PairAligner:
         pairs = of_alphabet(pairs, self.options.scoring)
         if self.options.min_score is not None:
             least = self.options.min_score * self.options.scoring.scale
-            choose = partial(_reach, least)
+            choose = lambda _, scores: np.asarray(scores >= least)  # noqa: E731
         found, stats, wrong = self.found(pairs, progress, choose, meanwhile)
         if found.paths is not None:
             table = paths_of(pairs, found, self.options).table()
@@ -96,8 +93,8 @@ class PairAligner:
         choose: Choose | None = None,
         meanwhile: Callable[[], object] | None = None,
     ) -> tuple[PairResults, Stats, str | None]:
-        """The results of each pair, what they cost, and the text of a warning or None.  ``choose``:
-        paths are looked for of the pairs that it takes, and perhaps of others."""
+        """The results of each pair, and what else `align` gives.  ``choose``: paths are looked for
+        of the pairs that it takes, and perhaps of others."""
         started, options = time.perf_counter(), self.options
         one = OneByOne(pairs, options, self.resources, partial(align_with, quiet=True))
         if self._batches and options.strand == "both":
@@ -118,9 +115,10 @@ class PairAligner:
         stats.seconds = time.perf_counter() - started
         wrong = None
         if found.wrong:
-            wrong = f"{found.wrong[0]}; please report this with both sequences and all arguments"
             more = f" ({len(found.wrong) - 1} more pairs)" if len(found.wrong) > 1 else ""
-            wrong += f"{more} -- computed again alone, which passed the check"
+            said = "please report this with both sequences and all arguments"
+            again = "computed again alone, which passed the check"
+            wrong = f"{found.wrong[0]}; {said}{more} -- {again}"
         return found, stats, wrong
 
     def _listed(self, pairs: Sequence[Any]) -> Sequence[Any] | None:
@@ -167,10 +165,10 @@ def _run_strands(
     Of "both", all scores are computed first, and then the paths on the better strands; of long
     targets all ends, and then what is near them."""
     output, found = options.output, driver.one.found
-    minus, ends = np.ones(len(pairs), np.bool_), None
     if options.strand == "plus":
         driver.run(pairs, output, found, choose=choose)
         return
+    minus, ends = np.ones(len(pairs), np.bool_), None
     if options.strand == "both":
         first, fields = (output, output) if output in ("score", "ends") else ("score", "ends")
         tried = [found.beside(fields_of(fields, "both")) for _ in range(2)]
@@ -201,10 +199,6 @@ def _run_strands(
         np.maximum(second, worse, out=second, where=seen)
 
 
-def _reach(least: float, _: NDArray[np.int64], scores: NDArray[Any]) -> NDArray[np.bool_]:
-    return np.asarray(scores >= least)
-
-
 def columns_of(found: PairResults, options: ManyOptions) -> dict[str, NDArray[Any]]:
     """The columns of the fields that are asked for but the CIGAR."""
     scale, columns = options.scoring.scale, {}
@@ -221,11 +215,10 @@ def columns_of(found: PairResults, options: ManyOptions) -> dict[str, NDArray[An
 def paths_of(pairs: Sequence[Any], found: PairResults, options: ManyOptions) -> PairPaths:
     """The columns, and the paths, with gaps as they were asked for."""
     assert found.paths is not None
-    paths = (
-        found.left_aligned(pairs, options.scoring, options.mode, options.free)
-        if options.left_align and not options.scoring.by_position
-        else found.paths.joined()
-    )
+    if options.left_align and not options.scoring.by_position:
+        paths = found.left_aligned(pairs, options.scoring, options.mode, options.free)
+    else:
+        paths = found.paths.joined()
     return PairPaths(columns_of(found, options), *paths)
 
 

@@ -26,6 +26,8 @@ from .advice import Tally, tally_of
 from .align import align_with
 from .pair_aligner import PairAligner
 
+#: Told the number of a pair that cannot be aligned, the pair, and what is wrong with it.
+OnBad = Callable[[int, Any, PyswError], None]
 #: Pairs that are read at once, if they are short, and letters from which on they are not.
 AT_ONCE, SHORT = 1 << 10, 1 << 20
 
@@ -70,10 +72,6 @@ def alignments_of(part: DonePart, options: ManyOptions) -> Iterator[Alignment]:
     return (Alignment(**vars(row.alignment())) for row in rows)
 
 
-#: Told the number of a pair that cannot be aligned, the pair, and what is wrong with it.
-OnBad = Callable[[int, Any, PyswError], None]
-
-
 def align_parts(
     pairs: Iterable[Any],
     options: ManyOptions,
@@ -109,16 +107,13 @@ def align_iterated(
     """What `PairAligner.align` finds for all pairs, which are not kept, and the letters that are
     scored as others."""
     tally, stats = Tally(aligner.options.scoring), Stats()
-    tables: list[NDArray[Any]] = []
-    said: list[str] = []
+    tables, said = list[NDArray[Any]](), list[str]()
     for _, part, rows, more, wrong in _aligned(aligner, in_lists(pairs, limits)):
         tally_of(chain.from_iterable(part), tally)
         tables.append(rows)
         stats = stats.plus(more)
         said += [] if wrong is None else [wrong]
-    if not tables:
-        tables.append(aligner.align([])[0])
-    rows = tables[0] if len(tables) == 1 else np.concatenate(tables)
+    rows = np.concatenate(tables) if tables else aligner.align([])[0]
     return rows, stats, "; ".join(said) or None, tally
 
 

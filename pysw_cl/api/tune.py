@@ -22,7 +22,7 @@ from ..planning.profiles.profile import Profile
 from ..planning.profiles.store import measurements, save, shipped_for
 from ..planning.tuning.strategies import Strategy
 from . import amounts
-from .bar import told
+from .align import told
 from .calibrate import calibrated
 
 #: Seconds of a calibration from which on it is also measured what first uses take.

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,8 +52,6 @@ def saved_strands(store: Store, resources: AlignResources) -> Saved:
 @dataclass(frozen=True)
 class SavedStrand(StrandStore):
     """A strand that is saved in a folder."""
-
-    saves: ClassVar[bool] = True
 
     store: Store
     clock: Clock
@@ -106,14 +103,14 @@ class SavedStrand(StrandStore):
         store.drop("band")
         return Banded()
 
-    def sweep(
-        self, engine: Engine, progress: PairProgress, prune: bool, stats: Stats
-    ) -> Swept | None:
+    def sweep(self, engine: Engine, progress: PairProgress, prune: bool, stats: Stats) -> Swept:
         return SavedSweep(engine, self.clock, self.disk_size, progress, prune, stats).swept()
 
-    def traceback(self, end: Hit, plan: Plan) -> tuple[Path | None, Callable[[Path], None]]:
+    def traceback(self, end: Hit, plan: Plan) -> Path:
         saved = SavedTraceback(self.clock, end, plan.tuning.saving.least_seconds)
-        return saved.begun, saved.after
+        path = saved.begun or Path(end.row, end.column)
+        path.after = saved.after
+        return path
 
     def _stop_if_late(self) -> None:
         """End a computation that is not saved, which can stop at any time."""

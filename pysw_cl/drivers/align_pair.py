@@ -1,18 +1,18 @@
 """Align one pair: find the best end, then the path to it, and the second best end.
 
 The second best end is the highest score of an end outside the best alignment's rectangle, which are
-its query letters x its target letters.  A local path may end at any cell.  The sweep, which skips
-none, tells the best cell of each of its tiles (`Want.each_tile`), which counts if it lies outside.
-A tile on the rectangle's border whose best cell lies inside is searched again outside, if it may
-hold more than is known.  A global path ends in the last row or column, which the sweep gives
-anyway.
+its query letters x its target letters.  A local path may end at any cell: the sweep tells the best
+cell of each tile (`Want.each_tile`), and a tile on the rectangle's border whose best cell lies
+inside is searched again outside.  A global path ends in the last row or column.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple
+from functools import partial
+from math import floor
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from ..tiles.sweep import sweep
 from ..tiles.tile import Area, Hit
 from ..tiles.tile_map import TileMap
 from ..tiles.tile_split import by_parts
-from .band_doubling import Banded, assumed_score, find_end_banded
+from .band_doubling import Banded, find_end_banded
 from .job import Found, Job, path_of
 from .options import AlignResources
 from .problem import Path, Problem
@@ -39,6 +39,7 @@ from .traceback import trace_back
 #: If the second best end is wanted, the sides of the grid may be so many times shorter, and the
 #: matrix is cut into tiles of about so many pieces a side: few of them are searched again.
 SMALLER, PIECES = 4, 6
+Range = tuple[int, int]
 
 
 class Swept(NamedTuple):
@@ -57,20 +58,14 @@ class Swept(NamedTuple):
     ends: list[EdgeArray] | None = None
 
 
-class StrandStore:
-    """Where the work on one strand is saved, for a later run to go on with: nowhere.  That of a
-    checkpoint is in :mod:`pysw_cl.checkpoint.run`."""
-
-    #: Is it saved?
-    saves: ClassVar[bool] = False
+class StrandStore(Protocol):
+    """Where the work on one strand is saved, for a later run to go on with."""
 
     def known(self) -> Found | None:
         """The result, if it is finished."""
-        return None
 
     def begin_anew(self, progress: PairProgress) -> None:
-        """It is computed from the beginning, whatever is saved, because a result failed its
-        check."""
+        """It is computed from the beginning, because a result failed its check."""
 
     def save(self, found: Found) -> None:
         """Save the result."""
@@ -82,21 +77,14 @@ class StrandStore:
         assumed: int | None,
         find: Callable[[Engine], Banded],
     ) -> Banded:
-        """What a search in diagonal bands (``find``) finds, whose tiles this engine computes.
-        ``assumed``: the score with which it begins."""
-        return find(engine)
+        """What a search in diagonal bands (``find``) finds, which begins with the score
+        ``assumed``."""
 
-    def sweep(
-        self, engine: Engine, progress: PairProgress, prune: bool, stats: Stats
-    ) -> Swept | None:
-        """A sweep of the whole matrix, whose cost ``stats`` counts; None: that is no matter of the
-        store."""
-        return None
+    def sweep(self, engine: Engine, progress: PairProgress, prune: bool, stats: Stats) -> Swept:
+        """A sweep of the whole matrix, whose cost ``stats`` counts."""
 
-    def traceback(self, end: Hit, plan: Plan) -> tuple[Path | None, Callable[[Path], None]]:
-        """The path to ``end`` that earlier runs traced, and what saves this one's, as
-        `trace_back` takes them."""
-        return None, lambda path: None
+    def traceback(self, end: Hit, plan: Plan) -> Path:
+        """The path to ``end`` as far as earlier runs traced it, which is saved as it goes on."""
 
 
 def search(
@@ -104,26 +92,23 @@ def search(
     job: Job,
     resources: AlignResources,
     progress: PairProgress,
-    store: StrandStore,
+    store: StrandStore | None = None,
 ) -> Found:
-    """The best end of a job of one strand, and the path to it.
-
-    There is a path if the job's output is one and the score is above `Job.beat`.  Without one, the
-    sweep keeps no special rows.  With `Job.second_best` all cells are computed, and of a path that
-    was found the second best end is looked for.
-    """
+    """The best end of a job of one strand; the path to it, if the job's output is one and the score
+    is above `Job.beat`; and the second best end.  ``store``: where it is saved."""
     max_cost = resources.band_cost(job.mode)
     prune = resources.prune and not job.second_best
     this = _Search(engine, job, job.problem, prune, progress, store)
     if job.second_best:
         max_cost = None
-    elif not store.saves and max_cost in ("auto", None):  # a number asks for bands
+    elif store is None and max_cost in ("auto", None):  # a number asks for bands
         held = this.held()
         if held is not None:
             return held
     swept, least = (None, None) if max_cost is None else this.sweep_bands(max_cost)
-    swept = swept or store.sweep(engine, progress, prune, this.stats) or this.sweep_matrix(least)
-    return this.found(swept)
+    if swept is None and store is not None:
+        swept = store.sweep(engine, progress, prune, this.stats)
+    return this.found(swept or this.sweep_matrix(least))
 
 
 @dataclass
@@ -135,7 +120,7 @@ class _Search:
     problem: Problem
     prune: bool
     progress: PairProgress
-    store: StrandStore
+    store: StrandStore | None
     stats: Stats = field(default_factory=Stats)
 
     def held(self) -> Found | None:
@@ -146,35 +131,32 @@ class _Search:
             return None
         self.progress.sweep()
         with matrix:
-            found = matrix.next(want_path)
-        self.stats.add_cost(found)
+            held = matrix.next(want_path)
+        self.stats.add_cost(held)
         self.progress.finished()
-        end, path = found.end, None
-        if self.job.better(end):
-            path = Path.of_held(found, problem)
-        whole = Area(0, problem.shape[0], 0, problem.shape[1])
-        tops = {whole: end.score} if problem.is_local else {}
-        tiles = TileMap.of(problem.shape, tops, {})
-        traced = None if path is None else path_of(self.job, end, path, plan)
-        execution = HeldWhole(plan, *problem.shape)
-        return Found(end, traced, plan, self.stats, tiles, execution=execution)
+        (m, n), end = problem.shape, held.end
+        tiles = TileMap.of((m, n), {Area(0, m, 0, n): end.score} if problem.is_local else {}, {})
+        found = Found(end, None, plan, self.stats, tiles, execution=HeldWhole(plan, m, n))
+        path = Path.of_held(held, problem) if self.job.better(end) else None
+        return found if path is None else found._replace(path=path_of(self.job, end, path, plan))
 
     def sweep_bands(self, max_cost: Any) -> tuple[Swept | None, int | None]:
-        """Sweep diagonal bands.  Returns the sweep that proves the best score (None: no band does)
-        and the best score that was found (None: none)."""
-        assumed = assumed_score(self.problem, max_cost)
-
-        def find(engine: Engine) -> Banded:
-            return find_end_banded(
-                engine,
-                self.problem,
-                assumed=assumed,
-                save=self.job.output == "path",
-                prunes=self.prune and not self.store.saves,
-                progress=self.progress,
-            )
-
-        found = self.store.banded(self.engine, self.progress, assumed, find)
+        """Sweep diagonal bands.  Returns the sweep that proves the best score, if one does, and
+        the best score that was found."""
+        assumed, scoring = None, self.problem.scoring
+        if max_cost != "auto":
+            loss = floor(max_cost * scoring.scale)
+            assumed = int(min(self.problem.shape) * scoring.highest - loss)
+        find = partial(
+            find_end_banded,
+            problem=self.problem,
+            assumed=assumed,
+            save=self.job.output == "path",
+            prunes=self.prune and self.store is None,
+            progress=self.progress,
+        )
+        engine, store = self.engine, self.store
+        found = store.banded(engine, self.progress, assumed, find) if store else find(engine)
         for result in found.sweeps:
             self.stats.add_cost(result)
         if found.end is None:
@@ -182,17 +164,11 @@ class _Search:
         return self._swept(found.end, found.sweeps[-1], found.grid), found.least
 
     def _swept(
-        self,
-        end: Hit,
-        result: SweepResult,
-        restarts: RestartPoints | None,
-        compression: EdgeCompression | None = None,
-        ends: list[EdgeArray] | None = None,
+        self, end: Hit, result: SweepResult, restarts: RestartPoints | None, *more: Any
     ) -> Swept:
-        """What a sweep found."""
+        """What a sweep found; ``more``: the last fields."""
         self.stats.pruned = result.pruned_cells
-        tiles = result.tile_map(self.problem.shape)
-        return Swept(end, tiles, restarts, result, compression, ends)
+        return Swept(end, result.tile_map(self.problem.shape), restarts, result, *more)
 
     def sweep_matrix(self, least: int | None) -> Swept:
         """Sweep the whole matrix; ``least``: see `Problem.aim`."""
@@ -243,22 +219,15 @@ class _Search:
             restarts = restarts.compressed(swept.compression)
         at_once = plan.tuning.traceback.read_moves
         reader = PathReader(self.job.frame, self.job.scoring, at_once)
-        begun, after = self.store.traceback(end, plan)
-        path = trace_back(
-            self.engine,
-            self.problem,
-            restarts,
-            end,
-            self.progress.trace(end, begun),
-            begun,
-            after,
-            meanwhile=lambda path, busy: reader.read_meanwhile(end, path, busy),
-        )
+        path = self.store.traceback(end, plan) if self.store else Path(end.row, end.column)
+        path.between = self.progress.trace(end, path)
+        path.meanwhile = partial(reader.read_meanwhile, end)
+        trace_back(self.engine, self.problem, restarts, end, path)
         self.progress.finished()
         self.stats.add_cost(path)
         second, inside = None, Area(path.row, end.row, path.column, end.column)
         if swept.ends is not None:
-            second = _second_on_borders(self.problem, swept.ends, inside, end)
+            second = _second_on_borders(self.problem, swept.ends, inside)
         elif self.job.second_best and result is not None:
             second = self._second_in_tiles(restarts, result.bests, inside)
         return found._replace(path=reader.found(end, path), second_best=second)
@@ -270,7 +239,7 @@ class _Search:
         scores more.  ``bests``: the best cell of each tile."""
         best, others = 0, []
         for area, hit in bests.items():
-            if not _holds(inside, hit.row - 1, hit.column - 1):
+            if not inside.holds(hit.row, hit.column):
                 best = max(best, hit.score)
             elif area.around(inside) != inside:
                 others.append((hit.score, area))
@@ -285,8 +254,8 @@ class _Search:
             def ignored(
                 part: Area, row: int = row, column: int = column, area: Area = area
             ) -> bool:
-                at = row + part.row, column + part.column
-                return not _holds(area, *at) or _holds(inside, *at)
+                at = row + part.row + 1, column + part.column + 1
+                return not area.holds(*at) or inside.holds(*at)
 
             rows = {at - row for at in (area.row, *inside[:2]) if row < at < whole.row_end}
             columns = {at - column for at in (area.column, *inside[2:]) if column < at < whole[3]}
@@ -297,25 +266,21 @@ class _Search:
         return best
 
 
-def _second_on_borders(problem: Problem, lines: list[EdgeArray], inside: Area, end: Hit) -> int:
-    """The highest score of an end of a global comparison that is not ``inside`` and not the best
-    ``end``; ``lines``: the last row and the last column."""
-    (m, n), borders, free = problem.shape, problem.edges, problem.free
-    none = int(np.iinfo(np.int32).min)
-    h = np.full((2, max(m, n) + 1), none)
-    if free.trail_query:
-        h[0, 0], h[0, 1 : n + 1] = borders.left.h_at(m - 1), lines[0].read_h(0, n)
-        if inside.row < m == inside.row_end:
-            h[0, inside.column + 1 : inside.column_end + 1] = none
-    if free.trail_target:
-        h[1, 0], h[1, 1 : m + 1] = borders.top.h_at(n - 1), lines[1].read_h(0, m)
-        if inside.column < n == inside.column_end:
-            h[1, inside.row + 1 : inside.row_end + 1] = none
-    for line, at_end, place in ((0, end.row == m, end.column), (1, end.column == n, end.row)):
-        if at_end:
-            h[line, place] = none
-    return int(h.max())
+def _second_on_borders(problem: Problem, lines: list[EdgeArray], inside: Area) -> int:
+    """The highest score of an end of a global comparison that is not ``inside``, whose last corner
+    is the best end; ``lines``: the last row and the last column."""
 
+    def highest(line: EdgeArray, border: int, last: int, across: Range, along: Range) -> int:
+        h = np.append(border, line.read_h(0, len(line)))
+        if across[1] == last:
+            first = along[1] if across[0] == last else min(along[0] + 1, along[1])
+            h[first : along[1] + 1] = np.iinfo(np.int32).min
+        return int(h.max())
 
-def _holds(area: Area, row: int, column: int) -> bool:
-    return area.row <= row < area.row_end and area.column <= column < area.column_end
+    (m, n), borders, found = problem.shape, problem.edges, []
+    rows, columns = inside[:2], inside[2:]
+    if problem.free.trail_query:
+        found.append(highest(lines[0], borders.left.h_at(m - 1), m, rows, columns))
+    if problem.free.trail_target:
+        found.append(highest(lines[1], borders.top.h_at(n - 1), n, columns, rows))
+    return max(found)

@@ -6,13 +6,13 @@ scores and any letters; docs/algorithm.md, Bands, has the proof.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from functools import cached_property, reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..planning.parameters import BandTuning, default_tuning
-from ..scoring.scoring import Scoring
+from ..planning.parameters import BandTuning
 from ..sequences.view import View
 from ..tiles.edges import Edge
 from .problem import Problem
@@ -38,8 +38,7 @@ def _most_gained(counts: Longs, gains: Longs) -> set[tuple[int, int]]:
 
 
 class BandScoreBound:
-    """The highest score of a path that leaves a diagonal band.  It depends on how often each letter
-    occurs, not on their order.
+    """The highest score of a path that leaves a diagonal band, by how often each letter occurs.
 
     A gap costs o, and e for each letter.  A path with s letter pairs has m + n - 2 s gap letters.
     Its score is the sum of (score + 2 e) over its pairs, minus e (m + n), minus o for each gap.
@@ -50,10 +49,8 @@ class BandScoreBound:
     """
 
     def __init__(self, problem: Problem) -> None:
-        scoring = problem.scoring
-        self._problem = problem
-        self.m, self.n = len(problem.query), len(problem.target)
-        self.free = any(problem.free)
+        scoring, self.problem = problem.scoring, problem
+        (self.m, self.n), self.free = problem.shape, any(problem.free)
         opening, self.extension = (0, 0) if self.free else (scoring.gap_open, scoring.gap_extend)
         self._costs = self.extension * (self.m + self.n) + 2 * opening
         #: The k of the whole matrix.
@@ -61,9 +58,9 @@ class BandScoreBound:
 
     @cached_property
     def _lines(self) -> set[tuple[int, int]]:
-        query, target = _counts(self._problem.query), _counts(self._problem.target)
+        query, target = _counts(self.problem.query), _counts(self.problem.target)
         used = np.ix_(np.flatnonzero(query), np.flatnonzero(target))
-        gain = self._problem.scoring.matrix[used].astype(np.int64) + 2 * self.extension
+        gain = self.problem.scoring.matrix[used].astype(np.int64) + 2 * self.extension
         by_query = _most_gained(query[query > 0], gain.max(axis=1))
         return by_query | _most_gained(target[target > 0], gain.max(axis=0))
 
@@ -77,16 +74,8 @@ class BandScoreBound:
         return int(self.pairs(np.array(self.widest - k))) - self._costs
 
     def width(self, score: int) -> int:
-        """The least k for which every path of at least this score stays within k diagonals of the
-        ends."""
-        low, high = 0, self.widest
-        while low < high:
-            middle = (low + high) // 2
-            if self.beyond(middle + 1) < score:
-                high = middle
-            else:
-                low = middle + 1
-        return low
+        """The least k such that paths of this score or more stay within k diagonals of the ends."""
+        return bisect_left(range(self.widest), True, key=lambda k: self.beyond(k + 1) < score)
 
     def diagonals(self, k: int) -> tuple[int, int]:
         """The first and the last diagonal of the band that has k diagonals outside each end."""
@@ -104,8 +93,7 @@ def _counts(view: View) -> Longs:
 
 
 class Band:
-    """The diagonals ``low`` to ``high``, both included, as the corridor of a sweep
-    (:class:`pysw_cl.tiles.tile.Corridor`).
+    """The diagonals ``low`` to ``high``, both included, as the `Corridor` of a sweep.
 
     With ``least``, the sweep skips cells that are on no path of this score or more (Fickett 1984).
     It decides at the bottom edge of each tile row: H of a cell plus the highest score of the rest.
@@ -119,23 +107,19 @@ class Band:
         low: int,
         high: int,
         bound: BandScoreBound,
-        scoring: Scoring,
-        least: int | None = None,
-        stops: bool = False,
-        tuning: BandTuning | None = None,
+        least: int | None,
+        stops: bool,
+        tuning: BandTuning,
     ) -> None:
         self.low, self.high = low, high
         #: First row of a tile row -> its columns [start, stop).
         self.spans: dict[int, tuple[int, int]] = {}
         #: Where the sweep ended early, the best score that it would probably have found.
         self.foreseen: int | None = None
-        #: Rows that were swept.
-        self.ended = bound.m
-        self._stops, self._tuning = stops, tuning or default_tuning().band
-        self._bound, self._scoring = bound, scoring
         #: The score that the sweep looks for; None: any.
         self.wanted = least
         self._least = None if bound.free else least
+        self._bound, self._stops, self._tuning = bound, stops, tuning
         self._first, self._last = 0, high
 
     def columns(self, row: int, row_end: int) -> tuple[int, int]:
@@ -152,8 +136,7 @@ class Band:
         bound, h = self._bound, edge.h.astype(np.int64)
         at = np.arange(column + 1, column + 1 + len(h))
         if column == 0:  # with the border cell, which is one gap
-            border = -self._scoring.gap_open - row * self._scoring.gap_extend
-            at, h = np.arange(len(h) + 1), np.concatenate(([border], h))
+            at, h = np.arange(len(h) + 1), np.append(bound.problem.edges.left.h_at(row - 1), h)
         rows_left, columns_left = bound.m - row, bound.n - at
         rest = h - bound.extension * (rows_left + columns_left)
         possible = rest + bound.pairs(np.minimum(rows_left, columns_left))
@@ -165,22 +148,17 @@ class Band:
             return True
         self._first = max(0, int(at[live][0]) - 1)
         # a path that later comes to diagonal d has at most n - row - d pairs left
-        most = int(rest[live].max())
-        low, high = self.low, self._last
-        while low < high:
-            middle = (low + high + 1) // 2
-            if most + int(bound.pairs(np.array(max(0, bound.n - row - middle)))) >= self._least:
-                low = middle
-            else:
-                high = middle - 1
-        self._last = low
+        needed = self._least - int(rest[live].max())
+        self._last = self.low + bisect_left(
+            range(self.low + 1, self._last + 1),
+            True,
+            key=lambda d: int(bound.pairs(np.array(max(0, bound.n - row - d)))) < needed,
+        )
         return True
 
     def _goes_on(self, row: int, possible: int) -> bool:
         """Will the best path, which after ``row`` rows can still score ``possible``, probably reach
-        ``least``?
-
-        No, if the score lost so far exceeds (slack * share of the rows + early) * the allowed loss.
+        ``least``?  No, if it lost more than (slack * share of the rows + early) * the allowed loss.
         """
         assert self._least is not None
         highest, share = self._bound.beyond(0), row / self._bound.m
@@ -189,5 +167,5 @@ class Band:
         if possible >= self._least and lost <= allowed * (tuning.slack * share + tuning.early):
             return True
         slack = tuning.slack - (tuning.slack - tuning.least_slack) * share
-        self.foreseen, self.ended = int(highest - slack * lost / share), row
+        self.foreseen = int(highest - slack * lost / share)
         return False

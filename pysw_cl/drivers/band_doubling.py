@@ -1,10 +1,9 @@
 """Global comparisons of similar sequences in a diagonal band: O(k n) work instead of O(m n).
 
-A path that leaves the band has few letter pairs and many gap letters, which bounds its score
-(`band_bound.py`).  If the band's score is above that bound, its sweep has found every optimal path,
-with exact values.  Otherwise the band is widened.  Methods: Fickett (1984), Nucleic Acids Res 12,
-175-179 (a limit that grows until the score proves itself); Ukkonen (1985), Inf Control 64, 100-118
-(the band).  docs/algorithm.md has the proof, ties included.
+If a band's score is above the bound of paths that leave it (`band_bound.py`), its sweep has found
+every optimal path, with exact values.  Otherwise the band is widened.  Methods: Fickett (1984),
+Nucleic Acids Res 12, 175-179 (a limit that grows until the score proves itself); Ukkonen (1985),
+Inf Control 64, 100-118 (the band).  docs/algorithm.md has the proof, ties included.
 """
 
 from __future__ import annotations
@@ -16,13 +15,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from math import isqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..planning.geometry import cuts
 from ..planning.path_grid import path_bytes
 from ..planning.plan import Plan
 from ..scoring.precision import UNREACHABLE
-from ..scoring.scoring import Scoring
 from ..tiles.contract import Engine
 from ..tiles.edges import DeviceEdge, Edge, Edges, Source
 from ..tiles.slabs import SweepResult
@@ -34,23 +32,11 @@ from .problem import Problem
 from .progress import PairProgress
 
 
-def assumed_score(problem: Problem, max_cost: Any) -> int | None:
-    """The least score, in the scoring's integers, of an alignment that costs at most ``max_cost``;
-    None for "auto"."""
-    if isinstance(max_cost, str):
-        return None
-    scoring = problem.scoring
-    best = min(len(problem.query), len(problem.target)) * scoring.highest
-    return int(best - math.floor(max_cost * scoring.scale))
-
-
 class _Row(Source):
-    """A special row of a band, in memory: the cells that were written.  Cells to their right are
-    one gap away from the last one, as in the sweep."""
+    """A special row of a band; cells after those written are one gap away, as in the sweep."""
 
-    def __init__(self, scoring: Scoring) -> None:
-        self._start, self._cells = 0, Edge.unreachable(0)
-        self._gaps = scoring.gap_open, scoring.gap_extend
+    def __init__(self, gap_open: int, gap_extend: int) -> None:
+        self._start, self._cells, self._gaps = 0, Edge.unreachable(0), (gap_open, gap_extend)
 
     def write(self, start: int, edge: Edge | DeviceEdge) -> None:
         """Append ``edge``: the cells after the first ``start`` ones."""
@@ -59,8 +45,7 @@ class _Row(Source):
         self._cells = self._cells.joined(edge.read(0, len(edge)))
 
     def read(self, start: int, stop: int) -> Edge:
-        """Cells ``start+1 .. stop``.  A cell before the first one written is unreachable."""
-        if start < self._start:
+        if start < self._start:  # a cell before the first one written
             return Edge.unreachable(1).joined(self.read(start + 1, stop))
         inside = self._cells.read(start - self._start, stop - self._start)
         more = stop - start - len(inside)
@@ -71,53 +56,39 @@ class _Row(Source):
 
 @dataclass(frozen=True)
 class _BandLeftEdge(Source):
-    """The left edge of a band's tile: nothing is computed beside it, so each cell is one gap below
-    the corner."""
+    """The left edge of a band's tile: each cell is one gap below the corner, in row ``row``."""
 
     row: int
     corner: int
     gaps: tuple[int, int]
 
     def read(self, start: int, stop: int) -> Edge:
-        """Cells of rows ``start+1 .. stop``."""
         edge = Edge.one_gap(self.corner, stop - self.row, *self.gaps)
         return edge.read(start - self.row, stop - self.row)
 
 
-@dataclass
 class BandGrid(RestartPoints):
-    """The rows between the tile rows of a band, kept in memory: the traceback's restart points.
+    """The rows between the tile rows of a band, which begin at ``places``: the traceback's restart
+    points.  `_BandChoice` tries no band whose rows exceed the path's memory."""
 
-    ``places``: the cuts between tile rows, 0 included.  A cell takes 8 bytes; all rows take about
-    8 m (1 + width / tile rows).  `_BandChoice` tries no band whose rows exceed the path's memory.
-    """
-
-    edges: Edges
-    band: Band
-    places: list[int]
-    scoring: Scoring
-    rows: dict[int, _Row] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.rows = {row: _Row(self.scoring) for row in self.places[1:]}
+    def __init__(self, problem: Problem, band: Band, places: list[int]) -> None:
+        self.edges, self.band, self._places = problem.edges, band, places
+        self._gaps = problem.scoring.gap_open, problem.scoring.gap_extend
+        self.rows = {row: _Row(*self._gaps) for row in places[1:]}
 
     def saving(self) -> Edges:
         """The edges of a sweep, which fills the rows."""
         return replace(self.edges, rows=self.rows)
 
     def start(self, row: int, column: int) -> tuple[int, int]:
-        """See :class:`RestartPoints`; the cell is in the band."""
-        place = self.places[bisect_right(self.places, row - 1) - 1]
+        place = self._places[bisect_right(self._places, row - 1) - 1]
         return place, self.band.spans[place][0]
 
     def sides(self, area: Area) -> tuple[Source, Source]:
-        """See :class:`RestartPoints`."""
         top: Source = self.rows[area.row] if area.row else self.edges.top
         if not area.column:
             return top, self.edges.left
-        gaps = self.scoring.gap_open, self.scoring.gap_extend
-        corner = int(top.read(area.column - 1, area.column).h[0])
-        return top, _BandLeftEdge(area.row, corner, gaps)
+        return top, _BandLeftEdge(area.row, top.h_at(area.column - 1), self._gaps)
 
 
 @dataclass
@@ -150,16 +121,15 @@ def find_end_banded(
     large band stops early once it will probably prove nothing.  A band that takes too large a share
     of the whole matrix's work, by the model of the plan (`Plan.cost`), is not swept.
 
-    ``save``: keep the rows that the traceback restarts from.  ``prunes``: if no band is swept to a
-    proof, the caller prunes the whole matrix by ``Banded.least``.  ``progress`` is told of each
-    band and its tiles.
+    ``save``: keep the rows that the traceback restarts from.  ``prunes``: without a proof the
+    caller prunes the whole matrix by ``Banded.least``.
     """
     found, tiles = Banded(), BandTiles(*problem.shape, engine.plan, engine.row_quantum)
     choice = _BandChoice(problem, tiles, assumed, save, prunes)
     while (one := choice.next()) is not None:
         grid, edges = None, problem.edges
         if save:
-            grid = BandGrid(edges, one.band, one.places[:-1], problem.scoring)
+            grid = BandGrid(problem, one.band, one.places[:-1])
             edges = grid.saving()
         limits, tell = Limits(corridor=one.band), progress.band(one.work, one.sure)
         swept = sweep(engine, problem, edges, problem.want, limits, shape=one.shape, progress=tell)
@@ -177,15 +147,12 @@ class _Try(NamedTuple):
     """A band to be swept."""
 
     band: Band
-    #: Rows and columns of a tile.
+    #: Rows and columns of a tile, and the cuts between tile rows, from 0 to m.
     shape: tuple[int, int]
-    #: The cuts between tile rows, from 0 to m.
     places: list[int]
-    #: Cells that the sweep computes at most.
+    #: As in `BandTiles.cost`.
     cells: int
-    #: Bytes of the rows between tile rows.
     saved: int
-    #: Its work as a share of the whole matrix's.
     work: float
     #: Will the band surely prove its score?
     sure: bool
@@ -195,20 +162,14 @@ class _BandChoice:
     """Chooses the next band: see :func:`find_end_banded`."""
 
     def __init__(
-        self,
-        problem: Problem,
-        tiles: BandTiles,
-        assumed: int | None,
-        save: bool,
-        prunes: bool,
+        self, problem: Problem, tiles: BandTiles, assumed: int | None, save: bool, prunes: bool
     ) -> None:
-        m, n = tiles.m, tiles.n
+        m, n = problem.shape
         tuning, trace = tiles.plan.tuning.band, tiles.plan.tuning.traceback
-        self.bound = BandScoreBound(problem)
+        self.bound, self._tiles, self._tuning = BandScoreBound(problem), tiles, tuning
         #: The best score found so far.
         self.best: int | None = None
-        self._tiles = tiles
-        self._first = self._tiles.rows(abs(n - m) + 1) // 4 + 1
+        self._first = tiles.rows(abs(n - m) + 1) // 4 + 1
         self._assumed = assumed
         self._k = self._first if assumed is None else self.bound.width(assumed)
         # the k that surely proves the last score, and the work of all sweeps so far
@@ -217,7 +178,6 @@ class _BandChoice:
         self._score: int | None = None
         self._most = tuning.most_beside_pruning if prunes else tuning.most_covered
         self._row_bytes = trace.grid_share * path_bytes(trace, m, n) if save else math.inf
-        self._tuning, self._scoring = tuning, problem.scoring
 
     def next(self) -> _Try | None:
         """The next band; None if the whole matrix takes less work."""
@@ -243,15 +203,14 @@ class _BandChoice:
         low, high = self.bound.diagonals(k)
         shape = self._tiles.shape(high - low + 1)
         places = cuts(self._tiles.m, shape[0], self._tiles.quantum)
-        cells, saved, work = self._tiles.cost(low, high, places)
-        sure = k == self._proving
+        cost, sure = self._tiles.cost(low, high, places), k == self._proving
         least = self._score if sure else None
         if self._assumed is not None:
             least = self._assumed
         elif stops:
             least = self.bound.beyond(k + 1) + 1
-        band = Band(low, high, self.bound, self._scoring, least, stops, self._tuning)
-        return _Try(band, shape, places, cells, saved, work, sure)
+        band = Band(low, high, self.bound, least, stops, self._tuning)
+        return _Try(band, shape, places, *cost, sure)
 
     def proves(self, one: _Try, score: int) -> bool:
         """Does the band prove the score found in it?  If not, the next k is set."""
@@ -288,8 +247,8 @@ class BandTiles:
     quantum: int
 
     def rows(self, width: int) -> int:
-        """Rows of a tile for a band of ``width`` diagonals: enough to keep the device busy, few
-        enough to compute little outside the band."""
+        """Rows of a tile for a band of ``width`` diagonals: the device is busy, and little is
+        computed outside the band."""
         least, longest = self.plan.tuning.band.least_rows, self.plan.tuning.sweep.longest_side
         most = min(isqrt(self.plan.tile_cells), self.m, longest)
         best = self._best_rows(width, most) if most > least else most

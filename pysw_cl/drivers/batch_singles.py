@@ -10,12 +10,12 @@ import numpy as np
 
 from ..errors import InternalError, PyswError, RangeError
 from ..results.alignment import Alignment
-from ..scoring.frames import make_frames
 from ..scoring.positions import sequence_of
 from ..scoring.precision import check_range
 from ..sequences.sequence import as_sequence
 from .batch_layout import Lengths, Part, as_halves, blame
 from .batch_results import UNKNOWN, PairResults
+from .job import make_frames
 from .options import AlignOptions, AlignResources, ManyOptions, Resources
 
 

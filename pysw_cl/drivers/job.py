@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import InternalError
+from ..errors import InputError, InternalError, SequenceError
 from ..planning.execution import Execution
 from ..planning.plan import Plan
-from ..results.aligned_pair import unscale
 from ..results.alignment import Alignment
 from ..results.cigar import FoundPath, PathReader
 from ..results.stats import Stats
-from ..scoring.scoring import Scoring
+from ..scoring.scoring import MOST_KNOWN, Scoring
+from ..sequences.alphabet import COMPLEMENT, NO_CODE, first_outside, show_byte
 from ..sequences.parallel import in_threads
-from ..sequences.sequence import Sequence
-from ..sequences.view import Frame, View
+from ..sequences.sequence import Sequence, check_letters
+from ..sequences.view import Codes, Frame, View
 from ..tiles.tile import Hit
 from ..tiles.tile_map import TileMap
 from .problem import FreeEnds, Path, Problem
@@ -109,16 +109,71 @@ class Job:
         one = [replace(self, both=False, frame=replace(self.frame, minus=m)) for m in (False, True)]
         return one[::-1] if minus_first else one
 
-    def beating(self, other: Hit | None) -> Job:
-        """This job, in which only an end better than ``other``, that of the other strand, matters.
-        Of equal scores plus is the better."""
-        if other is None:
-            return self
-        return replace(self, beat=other.score - int(not self.frame.minus))
-
     def better(self, end: Hit) -> bool:
         """Is this end's score above ``beat``?"""
         return self.beat is None or end.score > self.beat
+
+
+def make_frames(
+    query: Sequence,
+    target: Sequence,
+    query_range: tuple[int, int] | None,
+    target_range: tuple[int, int] | None,
+    strand: str,
+    scoring: Scoring,
+) -> list[Frame]:
+    """The frames to compare, plus before minus, with checked letters.
+
+    Ranges are (start, end), 0-based and half-open, or None for the whole sequence; ``strand`` is
+    one that `check_strand` accepts.  Raises InputError for a range that is not inside its
+    sequence, and SequenceError for an empty sequence and for a letter inside a range that is not in
+    the alphabet.
+    """
+    ranges: list[tuple[int, int]] = []
+    known: list[Codes | None] = []
+    others = False
+    for sequence, given, what in ((query, query_range, "query"), (target, target_range, "target")):
+        length = len(sequence)
+        start, end = given or (0, length)
+        if given is not None and not 0 <= start < end <= length:
+            raise InputError(
+                f"{what}_range is [{start:,}, {end:,}), and the {what} has {length:,} letters; it "
+                f"takes 0 <= start < end <= {length:,}, counted from 0 and without the end"
+            )
+        part = sequence.read(start, end)
+        if scoring.by_position and what == "query":  # its positions are codes
+            ranges.append((start, end))
+            known.append(scoring.coded(query)[start:end])
+            continue
+        told = scoring.known_codes(part, what) if len(part) <= MOST_KNOWN else None
+        if not len(part) or (told is None and not scoring.knows(part)):  # then say what is wrong
+            check_letters(part, what, start)
+            scoring.check_letters(part, what, start)
+        ranges.append((start, end))
+        known.append(told and told[0])
+        others |= told is None or told[1]
+    letters = scoring.coded(query), target.letters
+    codes = known[0], known[1]
+    frame = Frame(letters, *ranges[0], *ranges[1], known=codes, others=others)
+    if strand == "plus":
+        return [frame]
+    _check_complement(frame, scoring)
+    minus = replace(frame, minus=True)
+    return [minus] if strand == "minus" else [frame, minus]
+
+
+def _check_complement(frame: Frame, scoring: Scoring) -> None:
+    """Raise SequenceError for a query letter whose complement is not in the alphabet."""
+    known = np.flatnonzero(scoring.query_encoding[COMPLEMENT] != NO_CODE).astype(np.uint8)
+    part = frame.letters[0][frame.row : frame.row_end]
+    k = first_outside(known.tobytes(), part)
+    if k is not None:
+        letter, other = int(part[k]), int(COMPLEMENT[part[k]])
+        raise SequenceError(
+            f"letter {show_byte(letter)} at position {frame.row + k + 1} of the query becomes "
+            f"{show_byte(other)} on the minus strand, which is not in the alphabet "
+            f"{scoring.letters}; choose a substitution matrix that has both"
+        )
 
 
 class Found(NamedTuple):
@@ -140,31 +195,28 @@ def path_of(job: Job, end: Hit, path: Path, plan: Plan) -> FoundPath:
 
 
 def alignment_of(job: Job, found: Found) -> Alignment:
-    """The result as users see it.  Raises InternalError for a path that does not score what the
-    sweep found."""
+    """The result as users see it.  Raises InternalError for a path with another score."""
     end, path, scoring = found.end, found.path, job.scoring
+    tiles, second = found.tiles, found.second_best
     start = None if path is None else path[:2]
     last = None if job.output == "score" else (end.row, end.column)
-    more: dict[str, Any] = dict(job.frame.found(start, last))
-    if path is not None:
-        more["runs"] = path.runs
-    if found.tiles is not None:
-        more["tiles"] = found.tiles.in_sequences(job.frame, scoring.scale)
-    if found.second_best is not None:
-        more["second_best"] = unscale(found.second_best, scoring)
-    score = unscale(end.score, scoring)
+    places: dict[str, Any] = job.frame.found(start, last)
+    score = scoring.unscaled(end.score)
     result = Alignment(
         score,
         job.mode,
         job.query,
         job.target,
         scoring,
+        runs=None if path is None else path.runs,
+        tiles=None if tiles is None else tiles.in_sequences(job.frame, scoring.scale),
+        second_best=None if second is None else scoring.unscaled(second),
         plan=found.plan,
         stats=found.stats,
         strand=job.frame.strand,
         free_ends=job.free_ends[:],
         execution=found.execution,
-        **more,
+        **places,
     )
     again = score if path is None else _scored(job, end, path, result)
     if again != score:
@@ -182,7 +234,7 @@ def _scored(job: Job, end: Hit, path: FoundPath, result: Alignment) -> int | flo
     if path.score is not None:
         read = job.frame.region(path.row, end.row, path.column, end.column)
         if all(map(_same, read, result.views())):
-            return unscale(path.score, job.scoring)
+            return job.scoring.unscaled(path.score)
     return result.rescore()
 
 

@@ -1,8 +1,7 @@
 """What users ask for, as values that are checked when they are made.
 
-Options say what is asked and decide the result.  Resources say how it is computed and decide the
-time and what is written to disk.  Each command has one class of either kind, with just the options
-that it uses::
+Options decide the result; resources decide the time, and what is written to disk.  The fields are
+the arguments of the public functions, under their names and with their defaults::
 
     align        AlignOptions    AlignResources
     align_many   ManyOptions     Resources
@@ -11,19 +10,17 @@ that it uses::
     trace_ends   TraceOptions    Resources
     resume       (those saved)   ResumeResources
 
-``prune`` and ``max_cost`` are resources: they say which cells need not be computed, and do not
-change the result.  A checkpoint saves a job, which is made of sequences and options.  Its resources
-are only defaults for a resume (:mod:`pysw_cl.checkpoint.stored_resources`).
-
-The fields are the arguments of the public functions, under their names and with their defaults.
+``prune`` and ``max_cost`` are resources, because they do not change the result.  A checkpoint's are
+only defaults for a resume (:mod:`pysw_cl.checkpoint.stored_resources`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cache
+from functools import cache, partial
+from itertools import chain
 from math import ceil
 from typing import Any, ClassVar, Literal, TypeVar, get_args
 
@@ -38,15 +35,13 @@ from .batch_results import fields_of
 from .problem import FreeEnds, check_mode
 from .progress import Progress
 
-#: The outputs of one pair, and of many.
 Output = Literal["score", "ends", "path"]
 ManyOutput = Literal["score", "ends", "matches", "path"]
-#: Sets a field of a frozen object while it is made.
 _set = object.__setattr__
 #: Types of values whose ``repr`` says all of them.
 _PLAIN = {str, int, float, bool, type(None)}
-#: Options that were checked, by their class and ``repr`` of what they were made of; the most kept.
-_made: dict[tuple[type, str], Any] = {}
+#: What was made and checked, by its class and ``repr`` of what it was made of; the most kept.
+_made: dict[tuple[Any, str], Any] = {}
 MOST_MADE = 64
 #: A score that no comparison reaches, because its integers have 32 bits.
 UNREACHED = 1 << 32
@@ -56,24 +51,19 @@ Made = TypeVar("Made")
 
 @cache
 def _names(kind: Any) -> list[str]:
+    """The fields that are arguments."""
     return [one.name for one in fields(kind) if one.init]
 
 
-def _own(kind: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: given[name] for name in _names(kind) if name in given}
-
-
-def made_of(kind: type[Made], given: Mapping[str, Any]) -> Made:
-    """Options or resources of a kind, of those of the ``given`` arguments that are its fields."""
-    return kind(**_own(kind, given))
-
-
-def made_once(kind: type[Made], given: Mapping[str, Any]) -> Made:
-    """`made_of`, once for values that are numbers, names, or tuples of them."""
-    own = _own(kind, given)
+def made_of(kind: Callable[..., Made], given: Mapping[str, Any]) -> Made:
+    """Options or resources of a kind, of those of the ``given`` arguments that are its fields; made
+    once for values that are numbers, names, or tuples of them."""
+    own = {name: given[name] for name in _names(kind) if name in given}
     others = [value for value in own.values() if type(value) not in _PLAIN]
-    plain = all(type(one) is tuple and _PLAIN.issuperset(map(type, one)) for one in others)
-    if not plain or _may_be_file(own.get("sub_score")):
+    plain = not others or set(map(type, others)) == {tuple}
+    plain = plain and _PLAIN.issuperset(map(type, chain.from_iterable(others)))
+    scores = own.get("sub_score")
+    if not plain or (isinstance(scores, str) and not is_name(scores)):  # a file may change
         return kind(**own)
     key = kind, repr(own)
     made: Made | None = _made.get(key)  # another thread may clear the table at any time
@@ -85,13 +75,64 @@ def made_once(kind: type[Made], given: Mapping[str, Any]) -> Made:
     return made
 
 
-def _may_be_file(sub_score: Any) -> bool:
-    """Is it a string that may be the path of a file, which can change?"""
-    return isinstance(sub_score, str) and not is_name(sub_score)
+def _must_be(what: str, good: Callable[[Any], bool]) -> Callable[[Any, str], Any]:
+    """A check that gives a ``good`` value as it is."""
+
+    def check(value: Any, name: str) -> Any:
+        if not good(value):
+            raise InputError(f"{name} must be {what}, not {shown(value)}")
+        return value
+
+    return check
+
+
+def _from_zero(value: Any) -> bool:
+    return is_number(value) and value >= 0
+
+
+#: What checks an argument, and gives the value that is kept, by its name.
+CHECKS: dict[str, Callable[[Any, str], Any]] = {
+    **dict.fromkeys(("allow_odd_scoring", "kernel_times", "left_align"), flag),
+    **dict.fromkeys(("prune", "second_best"), flag),
+    **dict.fromkeys(
+        ("min_score", "highest"),
+        _must_be("a number or None", lambda value: value is None or is_number(value)),
+    ),
+    "mode": check_mode,
+    "query_range": lambda value, _: as_range(value, "query"),
+    "target_range": lambda value, _: as_range(value, "target"),
+    "k": partial(whole_number, least=1),
+    "min_separation": partial(whole_number, least=0),
+    "progress": _must_be(
+        "True, a function or None",
+        lambda value: value is None or isinstance(value, bool) or callable(value),
+    ),
+    "max_cost": _must_be(
+        "'auto', None or a number from 0 on",
+        lambda cost: cost is None or _from_zero(cost) or (isinstance(cost, str) and cost == "auto"),
+    ),
+    "disk_size": lambda size, name: (
+        None if size is None else whole_number(size, name, 1, "a whole number of bytes or None")
+    ),
+    "stop_after": _must_be(
+        "a number of seconds or None",
+        lambda after: after is None or _from_zero(after),
+    ),
+}
+
+
+class Checked:
+    """What is made of arguments, each of which is checked."""
+
+    def __post_init__(self) -> None:
+        kind: Any = type(self)
+        for name in _names(kind):
+            if name in CHECKS:
+                _set(self, name, CHECKS[name](getattr(self, name), name))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Options:
+class Options(Checked):
     """The options of every command.  Raises InputError for a value that is not allowed."""
 
     #: The allowed values of ``output``.
@@ -109,24 +150,22 @@ class Options:
     allow_odd_scoring: bool = False
     #: What is computed: one of ``outputs``.
     output: str = "path"
+    #: "plus", "minus" or "both".
+    strand: str = "plus"
+    #: Do gaps go to the left (`Alignment.left_aligned`)?
+    left_align: bool = False
     #: The scoring of these.
     scoring: Scoring = field(init=False)
 
     def __post_init__(self) -> None:
         _set(self, "output", choice(self.output, "output", self.outputs))
-        _set(self, "allow_odd_scoring", flag(self.allow_odd_scoring, "allow_odd_scoring"))
-        if isinstance(self.sub_score, Scoring):
-            _set(self, "scoring", self.sub_score)
-            return
+        super().__post_init__()
         given = self.sub_score, self.gap_cost, self.wildcard, self.unknown
-        _set(self, "scoring", cached_scoring(*given))
-        if not self.allow_odd_scoring:
-            check_sense(self.sub_score, self.scoring, self.compared)
-
-    @property
-    def compared(self) -> str:
-        """The mode: "local" or "global"."""
-        return str(getattr(self, "mode", "local"))
+        made = isinstance(self.sub_score, Scoring)
+        _set(self, "scoring", self.sub_score if made else cached_scoring(*given))
+        if not (made or self.allow_odd_scoring):
+            check_sense(self.sub_score, self.scoring, str(getattr(self, "mode", "local")))
+        check_strand(self.strand, self.scoring.letters)
 
     def of_query(self: Kind, query: Any) -> Kind:
         """These options for a query, which may be a `PositionMatrix` with scores of its own."""
@@ -148,7 +187,6 @@ class ModeOptions(Options):
     free: FreeEnds = field(init=False)
 
     def __post_init__(self) -> None:
-        check_mode(self.mode)
         super().__post_init__()
         _set(self, "free", FreeEnds.of(self.free_ends))
         if self.mode == "local" and any(self.free):
@@ -156,7 +194,6 @@ class ModeOptions(Options):
                 "free_ends is for mode='global'; mode='local' leaves out whatever lowers the "
                 "score at any end"
             )
-        _set(self, "second_best", flag(self.second_best, "second_best"))
         if self.second_best and self.output != "path":
             raise InputError(f"second_best needs a path: output='path', not {self.output!r}")
         one_end = self.mode == "global" and not (self.free.trail_query or self.free.trail_target)
@@ -168,33 +205,13 @@ class ModeOptions(Options):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class StrandOptions(Options):
-    """The options of commands that compare strands."""
-
-    #: "plus", "minus" or "both".
-    strand: str = "plus"
-    #: Do gaps go to the left (`Alignment.left_aligned`)?
-    left_align: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _set(self, "left_align", flag(self.left_align, "left_align"))
-        check_strand(self.strand, self.scoring.letters)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RangeOptions(StrandOptions):
+class RangeOptions(Options):
     """The options of commands that compare parts of two sequences."""
 
     #: The part of the query that is compared, (start, end); None: all of it.
     query_range: tuple[int, int] | None = None
     #: The part of the target that is compared.
     target_range: tuple[int, int] | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _set(self, "query_range", as_range(self.query_range, "query"))
-        _set(self, "target_range", as_range(self.target_range, "target"))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -203,7 +220,7 @@ class AlignOptions(RangeOptions, ModeOptions):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ManyOptions(StrandOptions, ModeOptions):
+class ManyOptions(ModeOptions):
     """The options of `align_many`."""
 
     outputs: ClassVar[Collection[str]] = get_args(ManyOutput)
@@ -212,11 +229,6 @@ class ManyOptions(StrandOptions, ModeOptions):
     output: str = "score"
     #: The least score of a row, in units of ``sub_score``; None: every pair has a row.
     min_score: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.min_score is not None and not is_number(self.min_score):
-            raise InputError(f"min_score must be a number or None, not {shown(self.min_score)}")
-        super().__post_init__()
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -240,7 +252,6 @@ class TopOptions(RangeOptions):
     min_score: float = 1
 
     def __post_init__(self) -> None:
-        _set(self, "k", whole_number(self.k, "k", 1))
         if not (is_number(self.min_score) and self.min_score > 0):
             raise InputError(f"min_score must be a number above 0, not {shown(self.min_score)}")
         super().__post_init__()
@@ -260,10 +271,6 @@ class EndsOptions(TopOptions):
     #: Of two ends, rows or columns are so far apart at least.
     min_separation: int = 0
 
-    def __post_init__(self) -> None:
-        _set(self, "min_separation", whole_number(self.min_separation, "min_separation", 0))
-        super().__post_init__()
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TraceOptions(RangeOptions):
@@ -272,14 +279,9 @@ class TraceOptions(RangeOptions):
     #: The highest score of the matrix, in units of ``sub_score``; None: not known.
     highest: float | None = None
 
-    def __post_init__(self) -> None:
-        if self.highest is not None and not is_number(self.highest):
-            raise InputError(f"highest must be a number or None, not {shown(self.highest)}")
-        super().__post_init__()
-
 
 @dataclass(frozen=True, kw_only=True)
-class Resources:
+class Resources(Checked):
     """The resources of every command.  Device and plan are checked when the engine is made, before
     any work."""
 
@@ -291,14 +293,6 @@ class Resources:
     progress: Progress | bool | None = None
     #: Are kernels measured (`Stats.kernel_seconds`)?
     kernel_times: bool = False
-
-    def __post_init__(self) -> None:
-        _set(self, "kernel_times", flag(self.kernel_times, "kernel_times"))
-        drawn = self.progress is None or isinstance(self.progress, bool)
-        if not drawn and not callable(self.progress):
-            raise InputError(
-                f"progress must be True, a function or None, not {shown(self.progress)}"
-            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -314,15 +308,9 @@ class SavedResources(Resources):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        size, after = self.disk_size, self.stop_after
         if self.checkpoint is not None or isinstance(self, ResumeResources):
             _set(self, "checkpoint", file_name(self.checkpoint, "checkpoint"))
-        if size is not None:
-            what = "a whole number of bytes or None"
-            _set(self, "disk_size", whole_number(size, "disk_size", 1, what))
-        if after is not None and not (is_number(after) and after >= 0):
-            raise InputError(f"stop_after must be a number of seconds or None, not {shown(after)}")
-        if self.checkpoint is None and (size is not None or after is not None):
+        elif self.disk_size is not None or self.stop_after is not None:
             raise InputError("disk_size and stop_after go with checkpoint")
 
 
@@ -334,16 +322,6 @@ class AlignResources(SavedResources):
     prune: bool = True
     #: The cost that decides the diagonal band; see `band_cost`.
     max_cost: Any = "auto"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _set(self, "prune", flag(self.prune, "prune"))
-        cost = self.max_cost
-        usual = cost is None or (isinstance(cost, str) and cost == "auto")
-        if not usual and not (is_number(cost) and cost >= 0):
-            raise InputError(
-                f"max_cost must be 'auto', None or a number from 0 on, not {shown(cost)}"
-            )
 
     def band_cost(self, mode: str) -> Any:
         """``max_cost`` for a comparison in this mode: "auto" or a number for diagonal bands, None

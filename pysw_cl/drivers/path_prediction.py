@@ -1,7 +1,6 @@
 """Predicts where a path crosses special rows and columns, from their H alone.
 
-Special rows and columns cut the matrix into grid cells.  A traceback enters a grid cell at its last
-row or column and leaves it at its top or left edge, where the next one begins.
+They cut the matrix into grid cells.  A traceback leaves each at its top or left edge.
 """
 
 from __future__ import annotations
@@ -106,8 +105,7 @@ class SweptLines:
         return Cell(0, area) if first < column <= last else None
 
     def entry(self, cell: Cell, row: int, column: int, h: int | None) -> Entry:
-        """Where a path to (row, column), with this H there if it is known, probably enters the grid
-        cell."""
+        """Where a path to (row, column), with this H if it is known, probably enters the cell."""
         area, (top, left) = cell.area, self.grid.sides(cell.area)
         down, across = row - area.row, column - area.column
         diagonal = min(down, across)  # the rate is that of a path that came straight
@@ -149,7 +147,7 @@ class SetLines:
         steps = self.tiles.steps
         for k in range(tile, len(self.tiles.parts)):
             area = self.tiles.parts[k].area
-            if area.row < row <= area.row_end and area.column < column <= area.column_end:
+            if area.holds(row, column):
                 r = area.row + (row - area.row - 1) // steps[0] * steps[0]
                 c = area.column + (column - area.column - 1) // steps[1] * steps[1]
                 ends = min(r + steps[0], area.row_end), min(c + steps[1], area.column_end)

@@ -21,8 +21,6 @@ from ..tiles.tile import Area, Bound, Costs, Hit, Limits, Traced, Want
 Mode = Literal["local", "global"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 CONSUMES_TARGET, CONSUMES_QUERY = 1, 2
-#: Called with the path so far while a device computes; the second argument: does it still?
-Meanwhile = Callable[["Path", Callable[[], bool]], None]
 #: What other tools call global comparisons with free ends: the ``free_ends`` of each, as they are
 #: given in Python and in the shell, and what more there is to say.
 _FREE_MODES = {
@@ -32,19 +30,19 @@ _FREE_MODES = {
 }
 
 
-def check_mode(mode: object) -> None:
-    """Raise InputError unless this is a mode; the message for a semi-global one names its
+def check_mode(mode: object, name: str = "mode") -> Mode:
+    """The mode.  Raises InputError if it is none; the message for a semi-global one names its
     ``free_ends``."""
-    if isinstance(mode, str) and mode in MODES:
-        return
+    for known in MODES:
+        if isinstance(mode, str) and mode == known:
+            return known
     ends = free_ends_of(mode)
     hint = f"; use mode='global' with free_ends={ends[0]}{ends[2]}" if ends else ""
-    raise InputError(f"mode must be 'local' or 'global', not {shown(mode)}{hint}")
+    raise InputError(f"{name} must be 'local' or 'global', not {shown(mode)}{hint}")
 
 
 def free_ends_of(mode: object) -> tuple[str, str, str] | None:
-    """The free ends that other tools mean by a mode, in Python and in the shell, and what more
-    there is to say; None for what is no such mode."""
+    """What `_FREE_MODES` says of a mode; None for what is no such mode."""
     key = mode.lower().replace("-", "").replace("_", "") if isinstance(mode, str) else ""
     return _FREE_MODES.get(key)
 
@@ -73,8 +71,7 @@ NO_FREE_ENDS = FreeEnds()
 
 @dataclass(frozen=True)
 class Problem(Rectangle):
-    """The rows of the query against the columns of the target, in codes.  ``free`` says how a path
-    may begin and end."""
+    """The codes of a query against those of a target, and how a path may begin and end."""
 
     free: FreeEnds = NO_FREE_ENDS
 
@@ -83,7 +80,7 @@ class Problem(Rectangle):
         """The comparison in a mode."""
         return cls(query, target, scoring, 0 if mode == "local" else None, free=free)
 
-    @property
+    @cached_property
     def is_local(self) -> bool:
         """Is it a local comparison?"""
         return self.floor is not None
@@ -128,8 +125,7 @@ class Problem(Rectangle):
 
     def best_end(self, hits: Iterable[Hit]) -> Hit:
         """The best of ``hits`` and of the ends that are known without a sweep: the empty local
-        alignment, and the border cells if the best end may be there.  Of equal ends it is the first
-        in row-major order."""
+        alignment, and border cells.  Of equal ends it is the first in row-major order."""
         (m, n), where, candidates = self.shape, self.want.where, list(hits)
         if self.is_local:
             candidates.append(Hit(0, 0, 0))
@@ -162,10 +158,12 @@ class Path(Costs):
     state: int = 0
     #: Has a local path come to its start?
     ended: bool = False
-    #: Called before each tile.
+    #: Called with the path before each tile; an exception that it raises ends the traceback.
     between: Callable[[Path], None] = lambda path: None
-    #: Called while a device computes.
-    meanwhile: Meanwhile = lambda path, busy: None
+    #: Called with the path after each grid cell, and after each launch that it was traced through.
+    after: Callable[[Path], None] = lambda path: None
+    #: Called with the path while a device computes; the second argument: does it still?
+    meanwhile: Callable[[Path, Callable[[], bool]], None] = lambda path, busy: None
 
     def inside(self, area: Area) -> bool:
         """Does the traceback go on in this area?"""

@@ -162,10 +162,11 @@ class PairProgress:
         ``sure``: is it the last one?  Else one of twice its width may follow."""
         return self.sweep(share, 0.0 if sure else 2 * share, BAND_PATH)
 
-    def trace(self, end: Hit, begun: Path | None = None) -> Callable[[Path], None]:
+    def trace(self, end: Hit, begun: Path) -> Callable[[Path], None]:
         """The path to ``end`` is traced next: call what this gives with the path so far.
-        ``begun``: that of an earlier run."""
-        share = 1 - (begun.row + begun.column) / (end.row + end.column) if begun else 0.0
+        ``begun``: what an earlier run traced."""
+        letters = end.row + end.column
+        share = (letters - begun.row - begun.column) / max(1, letters)
         later = self._all * (self._strands - self._strand - 1)
         return _along(self._step(2, self._path, later, share), end)
 

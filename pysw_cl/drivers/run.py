@@ -1,19 +1,18 @@
 """One run: the strands of a job, from its letters or from a checkpoint, to its results.
 
-`align` and `resume` go through `run`, `align_top` through `run_top`.
-
 Every path is scored again from its letters and its moves alone.  If that is not the score that the
 sweep found, a kernel, a driver or a device is wrong.  The comparison then runs a second time, with
-as little as possible in common with the first run (`checked`).  A warning holds what a report
-needs, and ``Stats.recomputed`` counts it.
+as little as possible in common with the first run (`checked`), and a warning says what to report.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from functools import partial, reduce
 from heapq import merge
 from itertools import islice
@@ -55,26 +54,29 @@ def run(
 ) -> Alignment:
     """The result of a job: of its best strand, plus among equals.
 
-    The likely strand is searched first, and the other one only for what makes it the better one
-    (`Job.beat`), which prunes most of it.  ``saved``: a checkpoint of the job.  ``engines`` gives
-    the engine, always the same; it is not called if all of a checkpoint is finished.  ``started``:
-    when the call began, by `time.perf_counter`.
-
-    Raises InternalError for a path that does not score what was found, in two computations.
+    The likely strand is searched first, and the other one only for a better score (`Job.beat`),
+    which prunes most of it.  ``engines`` gives the engine, always the same; it is not called if all
+    of a checkpoint (``saved``) is finished.  ``started``: when the call began, by
+    `time.perf_counter`; a checkpoint counts its own time.  Raises InternalError for a path that
+    fails its check in two computations.
     """
     best: tuple[Job, Found] | None = None
     total, others, warned = Stats(), list[int](), list[str]()
     pair: PairProgress | None = None
     result: Alignment | None = None
-    if saved is None:
-        guessed = engines().plan.tuning.sweep.guessed_cells
-        jobs = job.strands(job.both and likely_minus(job.frame, guessed))
-    else:
+    if saved is not None:
         jobs = job.strands(saved.minus_first)
-    for k, one in enumerate(jobs):
-        this = one.beating(best and best[1].end)
-        part = StrandStore() if saved is None else saved.strand(this)
-        found = part.known()
+    elif job.both:
+        guessed = engines().plan.tuning.sweep.guessed_cells
+        jobs = job.strands(likely_minus(job.frame, guessed))
+    else:
+        jobs = [job]
+    for k, this in enumerate(jobs):
+        if best is not None:  # of equal scores plus is the better
+            beat = best[1].end.score - int(not this.frame.minus)
+            this = replace(this, beat=beat)
+        part = None if saved is None else saved.strand(this)
+        found = None if part is None else part.known()
         if found is None:
             engine, shape = engines(), job.frame.shape
             path = job.output == "path"
@@ -86,7 +88,8 @@ def run(
             if wrong is not None:
                 found.stats.recomputed += 1
                 warned.append(wrong)
-            part.save(found)
+            if part is not None:
+                part.save(found)
         total = found.stats if best is None else total.plus(found.stats)
         if this.better(found.end):
             others += [] if best is None else [best[1].end.score]
@@ -96,10 +99,10 @@ def run(
     assert best is not None
     this, found = best
     second = None if found.second_best is None else max([found.second_best, *others])
-    if saved is None and started is not None:
+    if started is not None:
         total.seconds = time.perf_counter() - started
     for wrong in warned:
-        _warn(wrong)
+        _warn(wrong, saved is not None)
     if result is not None and len(jobs) == 1:
         return result
     return alignment_of(this, found._replace(stats=total, second_best=second))
@@ -109,20 +112,18 @@ def _found(
     job: Job,
     resources: AlignResources,
     progress: PairProgress,
-    part: StrandStore,
+    part: StrandStore | None,
     anew: bool,
     engine: Engine,
 ) -> tuple[Found, Alignment]:
-    """What a strand has, and as a result; raises InternalError if its path does not score what was
-    found."""
-    before = dict(engine.kernel_seconds) if resources.kernel_times else {}
-    if anew:
+    """What a strand has, and as a result.  Raises InternalError as `alignment_of` does."""
+    before = Counter(engine.kernel_seconds if resources.kernel_times else {})
+    if anew and part is not None:
         part.begin_anew(progress)
-    found = search(engine, job, resources, progress, StrandStore() if anew else part)
+    found = search(engine, job, resources, progress, None if anew else part)
     found.stats.device_bytes = engine.peak_bytes
     if resources.kernel_times:
-        measured = Stats(kernel_seconds=engine.kernel_seconds)
-        found.stats.kernel_seconds = measured.kernels_since(Stats(kernel_seconds=before))
+        found.stats.kernel_seconds = dict(Counter(engine.kernel_seconds) - before)
     return found, alignment_of(job, found)
 
 
@@ -132,12 +133,11 @@ def checked(
     cells: int,
     again: Callable[[Engine], Result] | None = None,
 ) -> tuple[Result, str | None]:
-    """The result of ``compute`` for a comparison of ``cells`` cells, and the text of a warning or
-    None.
+    """The result of ``compute`` for a comparison of ``cells`` cells, and the text of a
+    `RecomputedWarning` or None, which the caller gives when the result is safe.
 
     After an `InternalError` the result is computed again by `Engine.another`, with ``again``
-    (default: ``compute``).  The caller gives the warning (`RecomputedWarning`) when the result is
-    safe.  If the second run fails, too, its error also names the first one.
+    (default: ``compute``).  If that fails, too, its error also names the first one.
     """
     try:
         return compute(engine), None
@@ -159,9 +159,8 @@ def checked(
 def run_top(
     job: Job, engine: Engine, options: TopOptions, progress: RunProgress, started: float
 ) -> list[Alignment]:
-    """The best alignments of a job that share no aligned pair, by decreasing score; of equal
-    scores that of the plus strand first.  ``started``: when the call began, by
-    `time.perf_counter`.  Raises as `run` does."""
+    """The best alignments of a job that share no aligned pair, by decreasing score, plus before
+    minus.  ``started``, and what it raises: as for `run`."""
     cells, pending = prod(job.frame.shape), list[Stats]()  # the costs of what is searched
 
     def searched(engine: Engine, strand: Job, tell: TopProgress) -> Generator[_OfStrand]:
@@ -173,7 +172,7 @@ def run_top(
                 yield strand, one
 
     def compute(engine: Engine) -> list[Alignment]:
-        results, begun, before, strands = [], started, Stats(), job.strands(False)
+        results, begun, before, strands = [], started, Counter[str](), job.strands(False)
         tell = TopProgress(progress, cells, options.k, len(strands))
         pending.clear()
         with ExitStack() as stack:
@@ -186,8 +185,8 @@ def run_top(
                 now, stats = time.perf_counter(), reduce(Stats.plus, pending, Stats())
                 pending.clear()
                 stats.seconds, stats.device_bytes = now - begun, engine.peak_bytes
-                measured = Stats(kernel_seconds=engine.kernel_seconds)
-                stats.kernel_seconds = measured.kernels_since(before)
+                measured = Counter(engine.kernel_seconds)
+                stats.kernel_seconds = dict(measured - before)
                 begun, before = now, measured
                 found = Found(one.end, path, engine.plan, stats, None, execution=one.execution)
                 results.append(alignment_of(this, found))
@@ -202,6 +201,7 @@ def run_top(
     return results
 
 
-def _warn(wrong: str) -> None:
-    """Warn whoever called `align` or `align_top` that a path was computed again."""
-    warnings.warn(wrong, RecomputedWarning, stacklevel=5)
+def _warn(wrong: str, is_saved: bool = False) -> None:
+    """Warn whoever called `align` or `align_top` that a path was computed again; the caller of a
+    run that is saved is one call further away."""
+    warnings.warn(wrong, RecomputedWarning, stacklevel=5 + is_saved)

@@ -37,19 +37,20 @@ def trace_ends(
     job: Job,
     ends: Sequence[Hit],
     highest: int | None = None,
-    done: Callable[[int], None] = lambda ends: None,
+    done: Callable[[int], None] = lambda count: None,
 ) -> TracedEnds:
     """The canonical paths of the local alignments that end at ``ends``, which are different cells
     of the job's frame.
 
     The score of a path is H of its end, whatever the score of the `Hit` says, from which only the
     size of the first box follows.  ``highest``: no cell of the matrix has a higher score; None:
-    nothing is known.  ``done(ends)`` is told of so many more ends whose paths are found.
+    nothing is known.  ``done(count)`` is told of how many ends the paths are found.
     """
     found = TracedEnds(job, ends, [None] * len(ends))
     match, first = max(1, job.scoring.highest), engine.plan.tuning.boxes
     sides = [first.sides * -(-end.score // match) + first.more for end in ends]
     left = list(range(len(ends)))
+    done(0)
     while left:
         groups = []
         for area, members in _grouped(ends, sides, left):
@@ -61,8 +62,8 @@ def trace_ends(
         still = [k for k in left if found.paths[k] is None]
         for k in still:
             sides[k] *= 2
-        done(len(left) - len(still))
         left = still
+        done(len(ends) - len(left))
     return found
 
 

@@ -174,7 +174,8 @@ class _Tiles:
 
     def trace(self, end: Hit, progress: TopProgress) -> Path:
         """The canonical path to ``end``."""
-        path = trace_back(self.engine, self.problem, self.grid, end, progress.trace(end))
+        path = Path(end.row, end.column, between=progress.trace(end))
+        trace_back(self.engine, self.problem, self.grid, end, path)
         self.swept.add_cost(path)
         return path
 

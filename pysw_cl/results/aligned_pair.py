@@ -145,7 +145,7 @@ class AlignedPair:
         total = sum(int(scores.sum(dtype=np.int64)) for scores in self._pair_scores())
         gaps, query, target = self.path.in_gaps()
         total -= gaps * self.scoring.gap_open + (query + target) * self.scoring.gap_extend
-        return unscale(total, self.scoring)
+        return self.scoring.unscaled(total)
 
     def left_aligned(self: Pair) -> Pair:
         """This alignment with each gap at the first place behind the gap before it where the score
@@ -294,11 +294,6 @@ class AlignedPair:
         path = "" if self.runs is None else f"{known} runs={len(self.runs)}"
         minus = " minus" if self.strand == "minus" else ""
         return f"<Alignment {self.mode} score={self.score} {query}{minus} {target}{path}>"
-
-
-def unscale(score: int, scoring: Scoring) -> int | float:
-    """The score a user sees: an integer, or a float if the scoring has halves."""
-    return score if scoring.scale == 1 else score / scoring.scale
 
 
 def _span(what: str, sequence: Sequence, start: int | None, end: int | None) -> str:

@@ -34,12 +34,6 @@ class Stats(Costs):
         for name, time in seconds.items():
             self.kernel_seconds[name] = self.kernel_seconds.get(name, 0.0) + time
 
-    def kernels_since(self, before: Stats) -> dict[str, float]:
-        """The times of kernels since an earlier measurement of the same run."""
-        earlier = before.kernel_seconds
-        passed = {name: now - earlier.get(name, 0.0) for name, now in self.kernel_seconds.items()}
-        return {name: seconds for name, seconds in passed.items() if seconds > 0}
-
     def add(self, other: Stats) -> None:
         """Add the cost of a run that came after."""
         self.add_cost(other)

@@ -47,6 +47,9 @@ _AMINO_BYTES = (AMINO_ACIDS + "BZXUOJ*").encode() + (AMINO_ACIDS + "BZXUOJ").low
 DESCRIPTIVE = ("name", "stand_ins", "substitutions")
 #: Those that few scorings have.
 OPTIONAL = ("unknown", "alphabet", "by_position", "ids")
+#: The codes of a range of at most so many letters are made when its letters are checked, and kept:
+#: that takes half the time of checking first.  Codes of more would take too much memory.
+MOST_KNOWN = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +143,10 @@ class Scoring:
     def lowest(self) -> int:
         """The lowest substitution score."""
         return int(self.matrix.min())
+
+    def unscaled(self, score: int) -> int | float:
+        """A score as users see it: an integer, or a float if there are halves."""
+        return score if self.scale == 1 else score / self.scale
 
     def coded(self, query: Sequence) -> NDArray[Any]:
         """What is compared of a query: its letters, or numbers of positions."""

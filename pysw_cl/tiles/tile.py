@@ -48,6 +48,10 @@ class Area(NamedTuple):
         """Its number of cells."""
         return (self.row_end - self.row) * (self.column_end - self.column)
 
+    def holds(self, row: int, column: int) -> bool:
+        """Is this cell, counted from 1, in it?"""
+        return self.row < row <= self.row_end and self.column < column <= self.column_end
+
     def around(self, other: Area) -> Area:
         """The smallest area that holds both."""
         rows = min(self.row, other.row), max(self.row_end, other.row_end)

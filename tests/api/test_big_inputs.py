@@ -14,10 +14,10 @@ import pytest
 from helpers import IMPORTS, read_moves, tune
 
 from pysw_cl import align
+from pysw_cl.drivers.job import make_frames
 from pysw_cl.errors import SequenceError
 from pysw_cl.results import cigar
 from pysw_cl.results.alignment import Alignment
-from pysw_cl.scoring.frames import make_frames
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.sequences import alphabet, opening, reading, sequence
 from pysw_cl.sequences.reading import read_fasta, read_sequences
@@ -31,7 +31,7 @@ ACGT = np.frombuffer(b"ACGT", np.uint8)
 READER = """
 import resource, sys
 from pysw_cl.scoring.scoring import make_scoring
-from pysw_cl.scoring.frames import make_frames
+from pysw_cl.drivers.job import make_frames
 from pysw_cl.sequences import read_fasta
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

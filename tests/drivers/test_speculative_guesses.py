@@ -10,7 +10,7 @@ from helpers import spy, tune
 from speculating import HOW, constants, every_plan, pairs, plan_of, text, watched
 
 import pysw_cl
-from pysw_cl.drivers.speculative_traceback import SpeculativeTraceback
+from pysw_cl.drivers.traceback import SpeculativeTraceback
 from pysw_cl.planning.parameters import default_tuning
 
 #: Scores beside which what pruned tiles leave (4,096 below what may matter) is little.

@@ -13,7 +13,7 @@ from saving import key
 from speculating import HOW, OneByOne, constants, every_plan, pairs, plan_of, related, watched
 
 import pysw_cl
-from pysw_cl.drivers.speculative_traceback import SpeculativeTraceback
+from pysw_cl.drivers.traceback import SpeculativeTraceback
 from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.wavefront.compressed_edge import CompressedEdge
 from pysw_cl.engines.wavefront.engine import WavefrontEdgeCompression, WavefrontEngine

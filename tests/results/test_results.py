@@ -13,7 +13,6 @@ from hypothesis import given, strategies as st
 
 import pysw_cl
 from pysw_cl.errors import InputError, InternalError
-from pysw_cl.results.aligned_pair import unscale
 from pysw_cl.results.alignment import Alignment
 from pysw_cl.results.cigar import Runs
 from pysw_cl.results.formats import make_writer, paf, pair
@@ -195,7 +194,7 @@ def test_halves() -> None:
     assert r.rescore() == r.score == 15.5
     assert "AS:f:15.5\tNM:i:2\tde:f:0.2500\tcg:Z:2=2D1=" in paf.line(r)
     assert "a gap of length k costs 9.5 + k * 0.5" in str(r)
-    assert unscale(31, r.scoring) == 15.5
+    assert r.scoring.unscaled(31) == 15.5
 
 
 def test_rescore_sees_a_wrong_region() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from ...scoring.frames import MOST_KNOWN
+from ...scoring.scoring import MOST_KNOWN
 from ..choose import Given, Seen, choose, is_held, whole_pipeline
 from ..cost import row_wave, section_wave, strip_wave
 from ..execution import ByRows, InParts, InSections, InStrips, TileShape
