@@ -12,7 +12,6 @@ import pyopencl as cl
 from numpy.typing import NDArray
 
 from ..errors import DeviceMemoryError
-from ..tiles.edges import DeviceEdge
 from .device import Runtime
 from .pools import Arena, Asked, Pool, new_buffer, sizes_of, small_buffers
 
@@ -24,8 +23,9 @@ class RetainedBuffers:
     memory, and edges, which stay where they were computed while they are referenced."""
 
     def __init__(self) -> None:
-        self._kept: list[Any] = []
-        self.edges: WeakSet[DeviceEdge] = WeakSet()
+        self._kept: Any = None
+        #: Edges, each with the ``buffer`` that it is in.
+        self.edges: WeakSet[Any] = WeakSet()
 
     @property
     def edge_bytes(self) -> int:
@@ -36,19 +36,18 @@ class RetainedBuffers:
 
     def take(self, size: int) -> Any:
         """Take out the kept buffer if it has ``size`` bytes; else release it and return None."""
-        while self._kept:
-            buffer = self._kept.pop()
-            if buffer.size >= size:
-                return buffer
-            buffer.release()
+        kept, self._kept = self._kept, None
+        if kept is None or kept.size >= size:
+            return kept
+        kept.release()
         return None
 
     def give(self, buffer: Any) -> None:
         """Keep a buffer that no kernel uses any more, or release it if there is one already."""
-        if self._kept:
-            buffer.release()
+        if self._kept is None:
+            self._kept = buffer
         else:
-            self._kept.append(buffer)
+            buffer.release()
 
 
 class Buffers:

@@ -105,7 +105,7 @@ def test_memory_stays_below_its_limit(
     held: list[int] = []
 
     def noted(_: None, engine: WavefrontEngine, size: int) -> None:
-        held.append(engine.edge_bytes)
+        held.append(engine._room.edge_bytes)
 
     spy(monkeypatch, WavefrontEngine, "note_memory", after=noted)
     found = pysw_cl.align(a, b, plan=plan, **HOW)

@@ -10,7 +10,7 @@ from helpers import match_scoring, random_codes
 from widths import made_job
 
 from pysw_cl.engines.wavefront import kernel
-from pysw_cl.engines.wavefront.exact_sums import ARITHMETIC, exact_sums
+from pysw_cl.engines.wavefront.kernel import ARITHMETIC, exact_sums
 from pysw_cl.engines.wavefront.tile import given_of, shape_of
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.opencl.program import BoundKernel

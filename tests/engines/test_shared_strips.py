@@ -11,8 +11,8 @@ from schedule_shared import SharedStrips, speed_share
 from schedule_tile import ScheduleTile
 
 import pysw_cl
-from pysw_cl.engines.wavefront.arguments import new_progress
 from pysw_cl.engines.wavefront.descriptors import ProgressWord
+from pysw_cl.engines.wavefront.kernel import new_progress
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning import sizes
 from pysw_cl.planning.geometry import Grid

@@ -20,11 +20,11 @@ from pysw_cl.drivers.path_prediction import promise
 from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.reference import Matrices, ReferenceEngine
 from pysw_cl.engines.wavefront.descriptors import TileWord
-from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.engines.wavefront.tile_batch import WavefrontTileBatch
 from pysw_cl.engines.wavefront.tile_batch_layout import TileSet
-from pysw_cl.opencl.buffers import Buffers
+from pysw_cl.opencl.buffers import Buffers, RetainedBuffers
 from pysw_cl.opencl.device import get_runtime
+from pysw_cl.planning.choose import Given, Seen
 from pysw_cl.scoring.precision import UNREACHABLE, UNREACHABLE_BELOW
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.sequences.view import View
@@ -37,11 +37,12 @@ def tiles_of(
     lanes: str, query: NDArray[np.uint8], target: NDArray[np.uint8], scoring: Scoring, local: bool
 ) -> WavefrontTileBatch:
     runtime = get_runtime("auto")
-    engine = WavefrontEngine(runtime, make_plan(runtime, plan_of(lanes)))
-    floor = 0 if local else None
-    tiles = WavefrontTileBatch(engine, View(query), View(target), scoring, floor, len(query))
-    assert tiles.able
-    return tiles
+    plan = make_plan(runtime, plan_of(lanes))
+    given = Given(plan, scoring, local, runtime.facts, Seen(bool(target.max() < 4)))
+    score, noted = given.narrow(len(target)), lambda size: None
+    assert score is not None
+    about = RetainedBuffers(), noted, View(query), View(target), len(query)
+    return WavefrontTileBatch(runtime, given, score, *about)
 
 
 def small_scoring(rng: np.random.Generator, lanes: str) -> Scoring:
@@ -126,7 +127,11 @@ class Whole:
                 ):
                     h = edge.h[first : first + step].astype(np.int64)
                     ahead = np.maximum(along - 1 - np.arange(len(h)), 0)
-                    match, extend, across = tiles.match, tiles.extend, max(across, 0)
+                    match, extend, across = (
+                        max(tiles.scoring.highest, 0),
+                        tiles.scoring.gap_extend,
+                        max(across, 0),
+                    )
                     gain = gained(ahead, across, int(1024 * part.rate), match, extend)
                     foreseen = np.maximum(h + gain, UNREACHABLE)
                     most, place, there = tiles.entry_candidates[k, left, a, b].tolist()

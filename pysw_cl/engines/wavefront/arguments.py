@@ -9,15 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ...planning.sizes import RECORD_WORDS
-from ...scoring.precision import UNREACHABLE
 from ..common import INTS, SCORES, argument_macros
-from .descriptors import ProgressWord, RecordWord
 
-MOST = 2**31 - 1
 #: Types of buffers: letters, numbers that are written, and numbers that other groups write, too.
 _BYTES, _WRITTEN, _SHARED = (
     "__global const uchar *restrict",
@@ -164,26 +157,3 @@ def macros(arguments: Mapping[str, str]) -> tuple[str, ...]:
         f"TILE_FIELDS={fields(tile)}",
         f"TILE_VALUES={', '.join(tile)}",
     )
-
-
-def new_records(strip_groups: int) -> NDArray[np.int32]:
-    """The records of groups before a launch."""
-    records = np.zeros((strip_groups, RECORD_WORDS), np.int32)
-    records[:, : RecordWord.COLUMNS8] = UNREACHABLE
-    return records
-
-
-def counted(records: NDArray[np.int32]) -> list[int]:
-    """Columns of strips that all groups swept in 8, 16 and 32 bits, and those that were pruned."""
-    counts = np.ascontiguousarray(records[:, RecordWord.COLUMNS8 :]).view(np.int64)
-    columns: list[int] = counts.sum(axis=0).tolist()
-    return columns
-
-
-def new_progress(strips: int, T: int, words: int = 1) -> NDArray[np.int32]:
-    """The published columns of strips before a launch; then a number that lets any strip begin.
-    ``words``: of each, for more of `ProgressWord`."""
-    progress = np.zeros((strips + 1, words), np.int32)
-    progress[:, ProgressWord.COLUMNS] = -T
-    progress[-1, ProgressWord.COLUMNS] = MOST
-    return progress.ravel()

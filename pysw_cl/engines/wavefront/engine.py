@@ -10,13 +10,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
-from weakref import WeakSet
 
 from ...errors import DeviceError, PlanError
 from ...opencl.buffers import Buffers, RetainedBuffers
 from ...opencl.device import Runtime
 from ...opencl.kernel_times import Stopwatch
-from ...planning.choose import Seen, choose, is_held, pipeline_rows
+from ...planning.choose import Given, Seen, choose, is_held, pipeline_rows
 from ...planning.execution import ByRows, InParts, InSections, InStrips, TileExecution, TileShape
 from ...planning.geometry import fit
 from ...planning.path_grid import captures_inside, compressible, lines_fit, strip_rows
@@ -43,7 +42,7 @@ from .compressed_edge import CompressedEdge
 from .device_traceback import DeviceMoves
 from .pipeline import RunningPipeline
 from .sections import SectionsRun
-from .tile import TileRun, given_of, shape_of
+from .tile import TileRun, given_of, of_four, shape_of
 from .tile_batch import WavefrontTileBatch
 
 #: Executions of small tiles that a thread keeps.
@@ -71,7 +70,6 @@ class WavefrontEngine(Engine):
         self.peak_bytes, self.captures_inside = 0, captures_inside(plan)
         self._room = RetainedBuffers()  # memory that is kept from tile to tile
         self._watch = Stopwatch(runtime.times)
-        self.compressed_edges: WeakSet[CompressedEdge] = WeakSet()
 
     def tile(self, job: TileJob, capacity: int = 0) -> TileResult:
         """Compute one tile; see :class:`pysw_cl.tiles.tile.TileJob`.  ``capacity``: at most so many
@@ -154,10 +152,15 @@ class WavefrontEngine(Engine):
         self, query: View, target: View, scoring: Scoring, floor: int | None, rows: int
     ) -> TileBatch | None:
         """Many tiles in one launch; None unless the device computes speculatively."""
-        if not self._speculative or self.plan.lane_set.narrow is None:
+        if not self._speculative:
             return None
-        tiles = WavefrontTileBatch(self, query, target, scoring, floor, rows)
-        return tiles if tiles.able else None
+        four = of_four(target.read(0, len(target)))
+        given = Given(self.plan, scoring, floor is not None, self.runtime.facts, Seen(four))
+        score = given.narrow(len(target))
+        if score is None:
+            return None
+        about = self._room, self.note_memory, query, target, rows
+        return WavefrontTileBatch(self.runtime, given, score, *about)
 
     @property
     def edge_compression(self) -> EdgeCompression | None:
@@ -212,14 +215,7 @@ class WavefrontEngine(Engine):
 
     def note_memory(self, size: int) -> None:
         """Update the peak for a job that takes ``size`` bytes beside the edges on the device."""
-        self.peak_bytes = max(self.peak_bytes, size + self.edge_bytes)
-
-    @property
-    def edge_bytes(self) -> int:
-        """Bytes of the edges on the device that are still referenced."""
-        compressed = self.compressed_edges  # (a look at a weak set takes microseconds)
-        more = sum(edge.bytes for edge in compressed) if len(compressed) else 0
-        return self._room.edge_bytes + more
+        self.peak_bytes = max(self.peak_bytes, size + self._room.edge_bytes)
 
     @property
     def kernel_seconds(self) -> dict[str, float]:
@@ -279,7 +275,7 @@ class WavefrontEdgeCompression:
         """See :class:`pysw_cl.tiles.contract.EdgeCompression`."""
         with suppress(DeviceError):  # no memory: the edge stays uncompressed
             edge = CompressedEdge(self.engine.runtime, cells)
-            self.engine.compressed_edges.add(edge)
+            self.engine._room.edges.add(edge)
             self.engine.note_memory(0)
             return edge if edge.fits else None
         return None

@@ -1,4 +1,4 @@
-"""The choice of a tile's kernel, and the scoring in the form that the kernel takes."""
+"""A tile's kernel, and scores, letters, edges and records in the form that it takes."""
 
 from __future__ import annotations
 
@@ -15,22 +15,38 @@ from ...opencl.program import (
     BoundKernel,
     KernelSpec,
     build_meanwhile,
+    key_of,
     note_built,
     soon_built,
     wait_until_begun,
 )
 from ...planning.execution import InStrips
+from ...planning.geometry import Grid
 from ...planning.lane_sets import LANE_SETS, MIXED
 from ...planning.program import Program
-from ...scoring.precision import Bounds, worst
+from ...planning.sizes import RECORD_WORDS
+from ...scoring.precision import UNREACHABLE, UNREACHABLE_BELOW, Bounds, worst
 from ...scoring.scoring import Scoring
 from ...sequences.view import Codes
+from ...tiles.edges import Edge, Ints, repeated
+from ...tiles.tile import TileJob
 from ..common import SCORES, argument_macros, bind, named
-from .arguments import NOT_GIVEN, arguments_of, macros, new_progress
-from .descriptors import PROGRESS_MACROS, RECORD_MACROS, TILE_MACROS
-from .exact_sums import ARITHMETIC, exact_sums
+from .arguments import NOT_GIVEN, arguments_of, macros
+from .descriptors import PROGRESS_MACROS, RECORD_MACROS, TILE_MACROS, ProgressWord, RecordWord
 
-_NAME = {"ticketed": "wavefront_ticketed", "two-phase": "wavefront_two_phase"}
+MOST = 2**31 - 1
+#: A left edge of at least so many rows is copied in parts; the device fills in constant parts.
+LEAST_FILLED = 1 << 16
+#: A small launch that finds out whether a device's half-precision sums are exact, its scores, which
+#: are so small that they are denormal numbers, too, and its numbers and work-items of a group.
+ARITHMETIC = "wavefront/mixed_arithmetic.clh"
+EXACT_SUMS = KernelSpec(
+    "exact_sums", ("base.clh", ARITHMETIC, "wavefront/exact_sums.cl"), ("wrong",), limit=None
+)
+SMALL_SCORES = {"MATCH": 1, "MISMATCH": -3, "GAP_FIRST": 5, "GAP_EXTEND": 2}
+NUMBERS, GROUP = 2048, 64
+#: What devices answered, by device, program and options.
+_exact: dict[Any, bool] = {}
 
 
 @cache
@@ -93,7 +109,12 @@ def kernel_spec(
     ticketed = ["wavefront/ticketed.clh", f"wavefront/{tiles}.cl"]
     files += ticketed if form == "ticketed" else ["wavefront/two_phase.cl"]
     limit = "mixed_registers" if MIXED in widths else "registers"
-    return KernelSpec(_NAME[form], tuple(files), named(arguments), limit if limited else None)
+    return KernelSpec(
+        f"wavefront_{form.replace('-', '_')}",
+        tuple(files),
+        named(arguments),
+        limit if limited else None,
+    )
 
 
 def spec_of(program: Program) -> KernelSpec:
@@ -138,9 +159,13 @@ def launch_many(
 
 
 def in_time(runtime: Runtime, execution: InStrips) -> tuple[InStrips, Program | None]:
-    """What computes a tile now, and a program that is to be built meanwhile, for later calls."""
-    execution = _exact(runtime, execution)
-    other, program = execution.until_built, execution.program
+    """What computes a tile now, and a program that is to be built meanwhile, for later calls.
+    Lanes of 11 bits go where the device's sums are not exact."""
+    program, other = execution.program, execution.until_built
+    if MIXED in program.widths and not exact_sums(runtime):
+        widths = tuple(width for width in program.widths if width != MIXED)
+        program = replace(program, widths=widths, mixed=())
+        execution = replace(execution, program=program)
     if other is None:
         return execution, None
     if soon_built(runtime, spec_of(program), program.defines(runtime.traits.unroll)):
@@ -148,13 +173,17 @@ def in_time(runtime: Runtime, execution: InStrips) -> tuple[InStrips, Program | 
     return other, program if execution.builds else None
 
 
-def _exact(runtime: Runtime, execution: InStrips) -> InStrips:
-    """Without lanes of 11 bits where the device's sums are not exact."""
-    program = execution.program
-    if MIXED not in program.widths or exact_sums(runtime):
-        return execution
-    widths = tuple(width for width in program.widths if width != MIXED)
-    return replace(execution, program=replace(program, widths=widths, mixed=()))
+def exact_sums(runtime: Runtime) -> bool:
+    """Does the device add all numbers of 11 bits right?  One that flushes denormal numbers to 0
+    does not.  It is asked once a process."""
+    asked = runtime.identity, key_of(runtime, EXACT_SUMS, SMALL_SCORES)
+    if asked not in _exact:
+        with Buffers(runtime) as buffers:
+            wrong = buffers.of(np.zeros(1, np.int32))
+            kernel = BoundKernel(runtime, EXACT_SUMS, SMALL_SCORES).bind(wrong=wrong)
+            kernel.launch(NUMBERS // GROUP, GROUP)
+            _exact[asked] = not buffers.read(wrong, 1)[0]
+    return _exact[asked]
 
 
 def build_later(runtime: Runtime, program: Program, event: Any) -> None:
@@ -186,3 +215,62 @@ def backwards(target: Codes, T: int, pad: int) -> Codes:
     padded = np.full(len(target) + 2 * T, pad, np.uint8)
     padded[T : T + len(target)] = target[::-1]
     return padded
+
+
+def query_codes(job: TileJob, grid: Grid, scores: Mapping[str, Any]) -> Codes:
+    """A tile's query with its padding."""
+    codes = np.full(grid.padded_rows, scores["query_pad"], job.scoring.source.code)
+    codes[: grid.m] = job.query
+    return codes
+
+
+def target_codes(target: Codes, program: Program, scores: Mapping[str, Any]) -> dict[str, Codes]:
+    """A tile's target, as `Strips.shared_letters` calls it, for wide and for narrow lanes."""
+    if not program.plan.lane_set.backwards:
+        return {"target": target}
+    return {"target": target, "letters": backwards(target, program.T, scores["target_pad"])}
+
+
+def left_parts(job: TileJob, grid: Grid, corner: int, left: Edge) -> tuple[list[Ints], list[Ints]]:
+    """The left edge's H after the corner's, and its X, in parts, both extended to the padding rows.
+
+    Padding gets a lower bound of row m's score in column 1, so that no padding row beats a cell of
+    row m.  It also replaces H(m, 0), which only the diagonal of the padding would read.
+    """
+    m, scoring = grid.m, job.scoring
+    last = int(left.h[m - 1])
+    low = last if last < UNREACHABLE_BELOW else last - scoring.gap_open - scoring.gap_extend
+    if job.floor is not None and last >= job.floor:
+        low = max(low, job.floor)
+    below = grid.padded_rows - m
+    h_below = repeated(low, below + (below > 0))
+    h_parts = [repeated(corner, 1), left.h[: m - (below > 0)], h_below]
+    return h_parts, [left.x, repeated(low - scoring.gap_open, below)]
+
+
+def new_records(strip_groups: int) -> Ints:
+    """The records of groups before a launch."""
+    records = np.zeros((strip_groups, RECORD_WORDS), np.int32)
+    records[:, : RecordWord.COLUMNS8] = UNREACHABLE
+    return records
+
+
+def read_records(buffers: Buffers, record: Any, strip_groups: int) -> Ints:
+    """A row of `RecordWord` for each group; waits for the queue of ``buffers``."""
+    return buffers.read(record, RECORD_WORDS * strip_groups).reshape(-1, RECORD_WORDS)
+
+
+def counted(records: Ints) -> list[int]:
+    """Columns of strips that all groups swept in 8, 16 and 32 bits, and those that were pruned."""
+    counts = np.ascontiguousarray(records[:, RecordWord.COLUMNS8 :]).view(np.int64)
+    columns: list[int] = counts.sum(axis=0).tolist()
+    return columns
+
+
+def new_progress(strips: int, T: int, words: int = 1) -> Ints:
+    """The published columns of strips before a launch; then a number that lets any strip begin.
+    ``words``: of each, for more of `ProgressWord`."""
+    progress = np.zeros((strips + 1, words), np.int32)
+    progress[:, ProgressWord.COLUMNS] = -T
+    progress[-1, ProgressWord.COLUMNS] = MOST
+    return progress.ravel()

@@ -32,9 +32,8 @@ from ...planning.execution import InStrips
 from ...planning.plan import Plan
 from ...tiles.tile import TileJob, TileResult
 from ..common import least_of
-from .kernel import build_later, in_time, scores_of
-from .tile import TileRun, given_of, shape_of
-from .tile_memory import Link, target_codes
+from .kernel import build_later, in_time, scores_of, target_codes
+from .tile import Link, TileRun, given_of, shape_of
 
 
 class RunningPipeline:
@@ -98,7 +97,7 @@ class RunningPipeline:
                 {
                     "bus": pipeline_bus_bytes(plan, job.size[1]),
                     "shared_best": np.array([least_of(job)], np.int32),
-                    **target_codes(job.target, first, scores),
+                    **target_codes(job.target, first.program, scores),
                 }
             )
             self._shared.setdefault("letters", self._shared["target"])
@@ -142,7 +141,7 @@ class RunningPipeline:
             for one in self._begun:
                 if one.done:
                     cells += one.job.size[0] * one.job.size[1]
-                elif idle and buffers.read(one.ticket, 1)[0]:
+                elif idle and buffers.read(one.made["ticket"], 1)[0]:
                     # (before its first ticket is taken, its buffers may hold an earlier tile's)
                     cells += one.cells_behind(buffers)
         return cells
@@ -201,7 +200,7 @@ class RunningPipeline:
             return True
         side = self.runtime.beside(self._count % self._slots)  # its queue is idle
         with Buffers(side) as buffers:
-            return bool(buffers.read(one.ticket, 1)[0] >= one.tickets)
+            return bool(buffers.read(one.made["ticket"], 1)[0] >= one.tickets)
 
     def _begin(self, job: TileJob) -> None:
         """Prepare the next tile: its buffers and its kernel."""
@@ -218,7 +217,7 @@ class RunningPipeline:
         lines[0], lines[strips] = (2 + (count + k) % (self._slots + 1) for k in (0, 1))
         ticket = self._tickets.get_sub_region(count * self._ticket_bytes, 4)
         last = self._last
-        above = None if last is None else (last.progress, last.grid.strips - 1)
+        above = None if last is None else (last.made["progress"], last.grid.strips - 1)
         buffers = Buffers(side, pool=pool)
         link = Link({**self._shared, "ticket": ticket}, lines, above)
         run = TileRun(side, execution, job, buffers, link=link)

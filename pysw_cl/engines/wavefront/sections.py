@@ -20,11 +20,16 @@ from ...planning.execution import InSections
 from ...tiles.edges import Edge, Ints, repeated
 from ...tiles.tile import TileJob, TileResult
 from ..common import edge_of
-from .arguments import new_records
 from .descriptors import TileWord, descriptors
-from .kernel import launch_many
+from .kernel import (
+    LEAST_FILLED,
+    launch_many,
+    left_parts,
+    new_records,
+    query_codes,
+    target_codes,
+)
 from .tile import StripsRun
-from .tile_memory import LEAST_FILLED, joined_parts, left_parts, query_codes, target_codes
 
 COMPARE = KernelSpec(
     "compare_columns",
@@ -87,7 +92,7 @@ class SectionsRun(StripsRun):
         self.made = buffers.several(
             {
                 **{name: sizes[name] for name in ("state", "stages", "profiles", "argmax_scratch")},
-                **target_codes(job.target, self.execution, self.scores),
+                **target_codes(job.target, self.program, self.scores),
                 "query": query_codes(job, self.grid, self.scores),
                 "record": new_records(self.strip_groups),
                 "shared_best": np.array([self.threshold], np.int32),
@@ -288,3 +293,15 @@ def _number(edge: Edge) -> tuple[int, ...]:
     if edge.h.strides == edge.x.strides == (0,):
         return int(edge.h[0]), int(edge.x[0])
     return ()
+
+
+def joined_parts(parts: list[Ints]) -> list[Ints]:
+    """The parts of an edge, neighbours of one number (`repeated`) as one."""
+    found: list[Ints] = []
+    for part in parts:
+        if not len(part):
+            continue
+        if found and part.strides == found[-1].strides == (0,) and part[0] == found[-1][0]:
+            part = repeated(int(part[0]), len(found.pop()) + len(part))
+        found.append(part)
+    return found

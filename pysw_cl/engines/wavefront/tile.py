@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,17 +19,29 @@ from ...planning.geometry import Grid
 from ...planning.lane_sets import MIXED
 from ...planning.plan import Plan
 from ...planning.program import Program
-from ...planning.sizes import RECORD_WORDS
 from ...scoring.precision import UNREACHABLE_BELOW, worst
 from ...sequences.kmers import related
 from ...sequences.view import Codes
 from ...tiles.edges import DeviceEdge, Edge
 from ...tiles.tile import NO_HITS, Hits, TileJob, TileResult
 from ..common import bind, collected_cells, edge_of, least_of
-from .arguments import MOST, TWO_PHASE, counted
+from .arguments import TWO_PHASE
 from .descriptors import RecordWord
-from .kernel import build_later, in_time, kernel_of, scores_of
-from .tile_memory import Link, tile_buffers
+from .kernel import (
+    LEAST_FILLED,
+    MOST,
+    build_later,
+    counted,
+    in_time,
+    kernel_of,
+    left_parts,
+    new_progress,
+    new_records,
+    query_codes,
+    read_records,
+    scores_of,
+    target_codes,
+)
 
 #: Letters of a target that are looked at first.
 FEW = 64
@@ -72,18 +85,15 @@ class StripsRun:
 
     def found(self) -> dict[str, Any]:
         """The parts of the result that the groups' records and the collected cells tell."""
-        job, read = self.job, self.buffers.read
-        words = read(self.made["record"], RECORD_WORDS * self.strip_groups)
-        records = words.reshape(-1, RECORD_WORDS)
-        hits, top, reached = NO_HITS, None, 0
+        job, hits, top, reached = self.job, NO_HITS, None, 0
+        records = read_records(self.buffers, self.made["record"], self.strip_groups)
         if job.best:
             hits, top = self._hits(records, 1), int(records[:, RecordWord.TOP].max())
         if self.capacity:
-            reached, cells = collected_cells(self.buffers, self.made["hits"], self.capacity)
-            hits = self._hits(self.distinct(cells), job.count)
-        cells_of = cells_by_width(self.program, self.grid, records)
-        pruned = cells_of.pop("pruned", 0)
-        done = {"cells": cells_of, "pruned": pruned, "launches": self.launches}
+            reached, found = collected_cells(self.buffers, self.made["hits"], self.capacity)
+            hits = self._hits(self.distinct(found), job.count)
+        cells = cells_by_width(self.program, self.grid, records)
+        done = {"pruned": cells.pop("pruned", 0), "cells": cells, "launches": self.launches}
         return {"hits": hits, "top": top, "reached": reached, **done}
 
     def distinct(self, cells: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -100,6 +110,19 @@ class StripsRun:
         """Read an edge from two buffers, or from two places of one."""
         read = self.buffers.read
         return edge_of(self.job, read(h, length, h_at), read(x, length, x_at))
+
+
+class Link(NamedTuple):
+    """A tile's place in a pipeline of tiles below each other."""
+
+    #: What all tiles share: the target's letters, the bus, the best score; and the tile's ticket
+    #: counter.
+    shared: Mapping[str, Any]
+    #: The line of the bus that each strip reads, and last the line that the last strip writes.
+    lines: NDArray[np.int32]
+    #: Of the tile above, which may still be running: the columns that its strips have published,
+    #: and the number of its last strip.  None: the tile's top edge is given.
+    above: tuple[Any, int] | None
 
 
 class TileRun(StripsRun):
@@ -121,15 +144,54 @@ class TileRun(StripsRun):
         self.execution, self._later = in_time(runtime, execution)
         super().__init__(runtime, self.execution, job, buffers, capacity)
         self.lines = self.grid.bus_lines(job.rows) if link is None else link.lines
-        about = self.scores, self.lines, self.threshold, capacity, buffers, link
-        self.made = tile_buffers(job, self.execution, *about)
         self.stride = self.execution.stride
-        #: In the ticketed form the buffers of the ticket counter, and of the columns that each
-        #: strip has published.
-        self.ticket, self.progress = self.made.get("ticket"), self.made.get("progress")
+        self.made = self._allocated()
         self.kernel = self._bound()
         #: Is it known to be done (in a pipeline)?
         self.done = False
+
+    def _allocated(self) -> dict[str, Any]:
+        """The buffers of `InStrips.buffers` and of the link, by the names of the kernel's
+        arguments, with what the tile is given."""
+        job, grid, program, buffers = self.job, self.grid, self.program, self.buffers
+        asked: dict[str, Any] = dict(self.execution.sizes)
+        asked.pop("table", None)  # that of `scores`
+        made = {} if self.link is None else dict(self.link.shared)
+        if job.store_moves:
+            made["moves"] = buffers.lasting(asked.pop("moves"))
+        if self.link is None:
+            for name, kept in (("crossed", job.columns), ("bus", job.rows)):
+                if kept:  # they may outlive the tile
+                    made[name] = buffers.offset(asked.pop(name))
+            asked |= target_codes(job.target, program, self.scores)
+            asked["shared_best"] = np.array([self.threshold], np.int32)
+        if program.form == "ticketed":
+            asked["progress"] = new_progress(grid.strips, grid.T, self.execution.progress_words)
+            if self.link is None:
+                asked["ticket"] = np.zeros(1, np.int32)
+        asked |= {
+            "query": query_codes(job, grid, self.scores),
+            "lines": self.lines,
+            "columns": np.array(job.columns or (0,), np.int32),
+            "record": new_records(self.strip_groups),
+            "hits": np.zeros(1 + 3 * self.capacity, np.int32),
+        }
+        left = left_parts(job, grid, job.corner, job.left)
+        filled = grid.padded_rows >= LEAST_FILLED
+        if not filled:
+            asked["left_h"], asked["left_x"] = map(np.concatenate, left)
+        made |= buffers.several(asked)
+        made.setdefault("letters", made["target"])
+        for name, parts in zip(("left_h", "left_x"), left, strict=True) if filled else ():
+            place = 0
+            for part in parts:
+                buffers.write(made[name], part, place)
+                place += part.nbytes
+        if self.link is None or self.link.above is None:
+            top = 2 * self.stride * int(self.lines[0])
+            buffers.write(made["bus"], job.above.h, 4 * top)
+            buffers.write(made["bus"], job.above.x, 4 * (top + self.stride))
+        return made
 
     def _bound(self) -> BoundKernel:
         """The kernel with its arguments, except those that each two-phase launch sets."""
@@ -147,7 +209,7 @@ class TileRun(StripsRun):
             pairs, places = map(self.buffers.of, grid.forbidden_steps(job.forbidden))
             score = worst(job.scoring)
             values |= {"forbidden": pairs, "forbidden_places": places, "forbidden_score": score}
-        above, last = self.progress, grid.strips  # this one lets every strip begin
+        above, last = self.made.get("progress"), grid.strips  # this one lets every strip begin
         if self.link is not None and self.link.above is not None:
             above, last = self.link.above
         last *= self.execution.progress_words
@@ -177,7 +239,7 @@ class TileRun(StripsRun):
         """How many cells the strips have behind them, about (ticketed form).  ``buffers``: of a
         queue on which nothing waits for the tile."""
         grid, words = self.grid, self.execution.progress_words
-        columns = buffers.read(self.progress, words * grid.strips)[::words]
+        columns = buffers.read(self.made["progress"], words * grid.strips)[::words]
         return int(np.clip(columns, 0, grid.n).mean() * grid.m)
 
     def _two_phase(self) -> None:

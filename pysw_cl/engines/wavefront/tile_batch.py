@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from math import lcm
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...opencl.buffers import Buffers
+from ...opencl.buffers import Buffers, RetainedBuffers
 from ...opencl.device import Runtime
 from ...opencl.pools import Pool
 from ...opencl.program import BoundKernel, KernelSpec, running, wait
+from ...planning.choose import Given
+from ...planning.geometry import Grid
 from ...planning.lane_sets import WIDTHS
 from ...planning.path_grid import batch_plans, group_bytes, kept_bytes
 from ...planning.plan import Plan
-from ...planning.program import narrow_score
-from ...planning.sizes import moves_bytes
-from ...scoring.scoring import Scoring
+from ...planning.program import program_of, widths_of
+from ...planning.sizes import moves_bytes, profile_bytes
+from ...scoring.precision import UNREACHABLE
 from ...sequences.view import View
 from ...tiles.contract import Part
-from ...tiles.edges import EdgeArray, Source
+from ...tiles.edges import EdgeArray, Ints, Source
 from ...tiles.tile import Traced
-from .arguments import counted
 from .compressed_edge import CompressedEdge
-from .descriptors import TOP_LINE, SourceWord, TileWord, descriptors
+from .descriptors import TOP_LINE, SourceWord, TileWord
 from .device_traceback import begin_traceback, traceback_defines
-from .kernel import backwards
-from .tile import of_four
-from .tile_batch_launch import Tally, Work, launch_tiles
-from .tile_batch_layout import TILE_SET_FILES, TileSet
+from .kernel import backwards, counted, launch_many, new_records, read_records, scores_of
+from .tile_batch_layout import TILE_SET_FILES, TileSet, described
 
 Busy = Callable[[], bool]
 
@@ -45,22 +42,14 @@ EDGE_GROUPS = 16
 TAKE_EDGES = KernelSpec("take_edges", TILE_SET_FILES, ("from", "to", "tiles", "sources"))
 
 
-class Owner(Protocol):
-    """The engine that owns the tile batch."""
+class Launched(NamedTuple):
+    """A launch: its event, and a function that reads the records of its groups."""
 
-    runtime: Runtime
-    plan: Plan
-
-    @property
-    def edge_bytes(self) -> int:
-        """Bytes of the edges on the device."""
-
-    def note_memory(self, size: int) -> None:
-        """Update the peak for ``size`` bytes that are in use."""
+    event: Any
+    records: Callable[[Buffers], Ints]
 
 
-@dataclass
-class Moves:
+class Moves(NamedTuple):
     """A launch that computes tiles and stores their moves."""
 
     done: TileSet
@@ -68,32 +57,45 @@ class Moves:
     stored: Any
     #: The launch's other buffers.
     buffers: Buffers
-    #: What its groups count.
-    tally: Tally
+    launched: Launched
+
+
+class Work(NamedTuple):
+    """How tiles are computed, with or without moves."""
+
+    plan: Plan
+    #: The score file.
+    file: str
+    #: The kernel's arguments with the letters.
+    letters: dict[str, Any]
 
 
 class WavefrontTileBatch:
     """Launches of many tiles of one matrix, on one device.
 
     The matrix has ``rows`` rows; ``query`` and ``target`` are the part of it where the path may be.
-    As long as this is in use (a context manager), the device holds their letters, and the edges and
-    moves of the last set of each level.  ``meanwhile`` is called while the device computes; its
-    argument is a function that tells whether the device still does.
+    ``score``: the score file of narrow lanes (`Given.narrow`).  ``room``: what the engine has on
+    the device; ``note_memory`` gets the bytes beside that.  As long as this is in use (a context
+    manager), the device holds the letters, and the edges and moves of the last set of each level.
+    ``meanwhile`` is called while the device computes; its argument is a function that tells whether
+    the device still does.
     """
 
     meanwhile: Callable[[Busy], None]
 
     def __init__(
         self,
-        engine: Owner,
+        runtime: Runtime,
+        given: Given,
+        score: str,
+        room: RetainedBuffers,
+        note_memory: Callable[[int], None],
         query: View,
         target: View,
-        scoring: Scoring,
-        floor: int | None,
         rows: int,
     ) -> None:
-        runtime, plan = engine.runtime, engine.plan
-        self.engine, self.runtime = engine, runtime
+        self.runtime, self._room, self._note_memory = runtime, room, note_memory
+        self.scoring, self.local = given.scoring, given.local
         self._buffers = Buffers(runtime)
         self._kept: dict[int | str, Any] = {}
         self._slots: dict[int, Moves] = {}
@@ -103,55 +105,42 @@ class WavefrontTileBatch:
         self.meanwhile = lambda busy: None
         self.most_bytes = int(runtime.device.max_mem_alloc_size)  # of the tiles of a level
         self.rows, self.columns = rows, len(target)
-        target_codes = target.read(0, len(target))
-        four = runtime.traits.byte_permute and plan.lane_set.scores.permute4
-        four = four and of_four(target_codes)
-        score = narrow_score(plan, scoring, len(target), four, floor is not None)
-        self.able = score is not None
-        if score is None:
-            return
-        level_plan, moves_plan = batch_plans(plan.for_scores(score))
-        self.row_quantum = lcm(level_plan.strip_rows, moves_plan.strip_rows)
+        plans = batch_plans(given.plan.for_scores(score))
+        self.row_quantum = lcm(*(plan.strip_rows for plan in plans))
+        source, target_codes = given.scoring.source, target.read(0, len(target))
         target_letters = dict.fromkeys(("target", "letters"), self._buffers.of(target_codes))
-        if plan.lane_set.backwards:
-            padded = backwards(target_codes, plan.T, scoring.source.pads(score)[1])
+        if given.plan.lane_set.backwards:
+            padded = backwards(target_codes, given.plan.T, source.pads(score)[1])
             target_letters["letters"] = self._buffers.of(padded)
-        codes = np.full(len(query) + self.row_quantum, 0, scoring.source.code)
+        codes = np.full(len(query) + self.row_quantum, 0, source.code)
         codes[: len(query)] = query.read(0, len(query))
-
-        def work(plan: Plan, file: str) -> Work:
-            codes[len(query) :] = scoring.source.pads(file)[0]
-            letters = {"query": self._buffers.of(codes.copy()), **target_letters}
-            return Work(plan, scoring, file, floor is not None, letters)
-
         #: By whether moves are stored.
-        self._works = {
-            False: work(level_plan, score),
-            True: work(moves_plan, scoring.source.file),
-        }
+        self._works: dict[bool, Work] = {}
+        for moves, plan, file in zip((False, True), plans, (score, source.file), strict=True):
+            codes[len(query) :] = source.pads(file)[0]
+            letters = {"query": self._buffers.of(codes.copy()), **target_letters}
+            self._works[moves] = Work(plan, file, letters)
 
     def __enter__(self) -> WavefrontTileBatch:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.free()
-
-    def free(self) -> None:
+    def free(self, *_: object) -> None:
         """Free the device's memory.  Nothing can be computed after that."""
         for moves in self._slots.values():
             moves.buffers.free()
         for pool in self._pools.values():
             pool.forget()
-        self._slots.clear()
-        self._pools.clear()
-        self._kept.clear()
+        for known in (self._slots, self._pools, self._kept):
+            known.clear()
         self._buffers.free()
+
+    __exit__ = free
 
     @property
     def held_bytes(self) -> int:
         """Bytes in use, with the engine's other edges and the scratch memory of any launch."""
         level, moves = (sum(group_bytes(one.plan, one.plan.B)) for one in self._works.values())
-        return self.engine.edge_bytes + self._buffers.bytes + level + 2 * moves  # two slots
+        return self._room.edge_bytes + self._buffers.bytes + level + 2 * moves  # two slots
 
     def cost(self) -> tuple[dict[str, int], int]:
         """Cells by lane set and width, and launches, since the last call."""
@@ -189,10 +178,10 @@ class WavefrontTileBatch:
                 area, m, n = part.area, tile[TileWord.ROWS], tile[TileWord.COLUMNS]
                 stride, left_at = tile[TileWord.STRIDE], tile[TileWord.LEFT]
                 line = tile[TileWord.BUS] + 2 * TOP_LINE * stride
-                self._send(copies, top, area.column, n, done.kept, line, line + stride)
+                _send(copies, top, area.column, n, done.kept, line, line + stride)
                 at = left_at + 1, left_at + m + 1
                 rows = min(m, self.rows - area.row)
-                self._send(copies, left, area.row, rows, done.kept, *at)
+                _send(copies, left, area.row, rows, done.kept, *at)
                 copies.write(done.kept, np.array([corner], np.int32), 4 * left_at)
                 if rows < m:
                     last = left.read(self.rows - 1, self.rows)
@@ -200,22 +189,6 @@ class WavefrontTileBatch:
                         copies.write(done.kept, np.repeat(cell, m - rows), 4 * (place + rows))
             self._run(None, done)
         return done
-
-    def _send(
-        self, copies: Buffers, edge: Source, start: int, count: int, to: Any, h_at: int, x_at: int
-    ) -> None:
-        """Copy cells of an edge, which may be on the device already, to places of a buffer."""
-        if isinstance(edge, CompressedEdge):
-            edge.give(start, count, to, h_at, x_at)
-            return
-        held = edge.on_device if isinstance(edge, EdgeArray) else None
-        if held is not None and not held.may_be_unreachable:
-            copies.move(held.buffer, held.h_place + start, to, h_at, count)
-            copies.move(held.buffer, held.x_place + start, to, x_at, count)
-            return
-        cells = edge.read(start, start + count)
-        copies.write(to, cells.h, 4 * h_at)
-        copies.write(to, cells.x, 4 * x_at)
 
     def inside(
         self, level: int, outer: TileSet, parts: list[Part], steps: tuple[int, int]
@@ -234,7 +207,7 @@ class WavefrontTileBatch:
         """
         if slot in self._slots:
             before = self._slots.pop(slot)
-            wait(self.runtime, before.tally.event)  # no traceback may have waited for it
+            wait(self.runtime, before.launched.event)  # no traceback may have waited for it
             before.buffers.free()
         done = self._set(f"moves {slot}", parts, NO_LINES)
         tiles = done.descriptors
@@ -247,29 +220,28 @@ class WavefrontTileBatch:
             self._pools[slot] = Pool(side, int(self.runtime.device.max_mem_alloc_size))
         buffers = Buffers(side, pool=self._pools[slot], aside=True)
         self._take(outer, done, buffers)
-        tally = self._launch(done, stored, buffers, f" {slot}")
-        moves = self._slots[slot] = Moves(done, stored, buffers, tally)
+        launched = self._launch(done, stored, buffers, f" {slot}")
+        moves = self._slots[slot] = Moves(done, stored, buffers, launched)
         return moves
 
     def trace(
         self, moves: Moves, row: int, column: int, state: int
-    ) -> Callable[[], tuple[Traced, NDArray[np.int32]]]:
+    ) -> Callable[[], tuple[Traced, Ints]]:
         """Enqueue the traceback of a path through tiles; returns a function that waits for it.  See
         :func:`pysw_cl.engines.wavefront.device_traceback.begin_traceback`."""
-        parts, work = moves.done.parts, self._works[True]
-        tiles = moves.done.descriptors[:, TRACED]
-        defines = traceback_defines(self.runtime, work.plan.T, work.plan.alpha)
-        linear = work.scoring.gap_open == 0
+        parts, plan = moves.done.parts, self._works[True].plan
+        tiles, linear = moves.done.descriptors[:, TRACED], self.scoring.gap_open == 0
+        defines = traceback_defines(self.runtime, plan.T, plan.alpha)
         most = row + column - min(p.area.row + p.area.column for p in parts)
         self._launches += 1
         aside = Buffers(self.runtime.beside(0))  # it does not wait for later launches
         where = self.runtime, defines, moves.stored, tiles, linear
         tracing = begin_traceback(*where, (row, column, state), moves.buffers, aside, most)
 
-        def found() -> tuple[Traced, NDArray[np.int32]]:
+        def found() -> tuple[Traced, Ints]:
             self.meanwhile(partial(running, self.runtime, tracing.event))
             trace, _, entries = tracing.found()
-            self._count(moves.tally.read(aside), True)
+            self._count(moves.launched.records(aside), True)
             return trace, entries
 
         return found
@@ -281,41 +253,8 @@ class WavefrontTileBatch:
 
     def _set(self, level: int | str, parts: list[Part], steps: tuple[int, int]) -> TileSet:
         """The descriptors and the memory of a set of tiles; nothing is computed yet."""
-        work = self._works[False]
-        scoring, T = work.scoring, work.plan.T
-        areas = np.array([part.area[:] for part in parts], np.int64)
-        m, n = areas[:, 1] - areas[:, 0], areas[:, 3] - areas[:, 2]
-        backwards = work.plan.lane_set.backwards
-        tiles = descriptors(
-            len(parts),
-            {
-                TileWord.ROWS: m,
-                TileWord.COLUMNS: n,
-                TileWord.QUERY: areas[:, 0],
-                TileWord.TARGET: areas[:, 2],
-                TileWord.LETTERS: self.columns - areas[:, 2] - n if backwards else areas[:, 2],
-                TileWord.STRIDE: n + 2 * T,
-                TileWord.KEPT: (n - 1) // steps[1],
-                TileWord.OFFSET: [part.offset for part in parts],
-                TileWord.EXIT_ROWS: [part.exit[0] for part in parts],
-                TileWord.EXIT_COLUMNS: [part.exit[1] for part in parts],
-                TileWord.RATE: [int(1024 * part.rate) for part in parts],
-            },
-        )
-        lengths = {
-            TileWord.BUS: 2 * (n + 2 * T) * (TOP_LINE + 1 + m // steps[0]),
-            TileWord.LEFT: 2 * m + 1,
-            TileWord.CROSSED: 2 * m * tiles[:, TileWord.KEPT],
-        }
-        place = 0
-        for word, length in lengths.items():
-            sizes = -(-length // 32) * 32
-            ends = place + np.cumsum(sizes)
-            tiles[:, word] = ends - sizes
-            place = int(ends[-1])
-        kept = self._keep(level, 4 * place)
-        match, extend = max(scoring.highest, 0), scoring.gap_extend
-        return TileSet(parts, steps, tiles, kept, self.runtime, match, extend)
+        tiles, size = described(parts, steps, self._works[False].plan, self.columns)
+        return TileSet(parts, steps, tiles, self._keep(level, size), self.runtime, self.scoring)
 
     def _take(self, outer: TileSet, done: TileSet, buffers: Buffers) -> None:
         """Enqueue the copy of the tiles' edges from special rows and columns of the outer ones."""
@@ -330,8 +269,8 @@ class WavefrontTileBatch:
         sources[:, SourceWord.TOP_X] = top + around[:, TileWord.STRIDE]
         sources[:, SourceWord.LEFT_H], sources[:, SourceWord.LEFT_X] = left_h, left_x
         sources[:, SourceWord.CORNER] = np.where(column, top, left_h) - 1
-        local = int(self._works[False].local)
-        kernel = BoundKernel(self.runtime, TAKE_EDGES, {"EDGE_GROUPS": EDGE_GROUPS, "LOCAL": local})
+        defines = {"EDGE_GROUPS": EDGE_GROUPS, "LOCAL": int(self.local)}
+        kernel = BoundKernel(self.runtime, TAKE_EDGES, defines)
         kernel.bind(**{"from": outer.kept}, to=done.kept, tiles=buffers.of(inner))
         kernel.bind(sources=buffers.of(sources))
         buffers.send()
@@ -343,27 +282,86 @@ class WavefrontTileBatch:
         with Buffers(self.runtime, small=True) as buffers:
             if outer is not None:
                 self._take(outer, done, buffers)
-            tally = self._launch(done, None, buffers)
-            self.meanwhile(partial(running, self.runtime, tally.event))
-            self._count(tally.read(buffers), False)
+            launched = self._launch(done, None, buffers)
+            self.meanwhile(partial(running, self.runtime, launched.event))
+            self._count(launched.records(buffers), False)
 
-    def _launch(self, done: TileSet, moves: Any, buffers: Buffers, slot: str = "") -> Tally:
-        """Enqueue the computation of tiles.  ``moves``: the buffer for their moves, or None."""
-        work = self._works[moves is not None]
-
-        def keep(name: str, size: int) -> Any:
-            return self._keep(name + slot, size)
-
-        tally = launch_tiles(self.runtime, work, done, moves, keep, buffers)
+    def _launch(self, done: TileSet, moves: Any, buffers: Buffers, slot: str = "") -> Launched:
+        """Enqueue the computation of tiles.  ``moves``: the buffer for their moves, or None;
+        ``slot``: part of the names of the scratch memory."""
+        (plan, file, letters), tiles = self._works[moves is not None], done.descriptors
+        grid = Grid(int(tiles[:, TileWord.ROWS].max()), 1, 1, plan.T, plan.alpha, "ticketed")
+        program = program_of(
+            plan,
+            self.scoring,
+            file,
+            self.local,
+            widths=widths_of(plan, self.scoring, self.local, best=False),
+            moves=moves is not None,
+            prunes=moves is None,
+            # one per scheduler, because a tile has few strips
+            warps=(plan.lane_set.joins_warps and self.runtime.facts.schedulers) or 1,
+            many=True,
+        )
+        tickets = -(-grid.strips // program.warps) * len(tiles)
+        strip_groups = program.warps * max(1, min(plan.B // program.warps, tickets))
+        strips = tiles[:, TileWord.ROWS] // grid.strip_rows
+        tiles[:, TileWord.FIRST] = np.cumsum(strips) - strips
+        least = [UNREACHABLE if part.known is None else part.known for part in done.parts]
+        state, stages = group_bytes(plan, strip_groups)
+        profile = 0
+        if not plan.lane_set.local_profile:
+            rows = self.scoring.source.sizes(file)[1]
+            profile = profile_bytes(plan.T, rows, plan.alpha, program.striped)
+        record = buffers.of(new_records(strip_groups))
+        values = {
+            **scores_of(self.scoring, file, program.skewed, buffers),
+            **letters,
+            "state": self._keep("state" + slot, state),
+            "stages": self._keep("stages" + slot, stages),
+            "profiles": buffers.empty(strip_groups * profile),
+            "argmax_scratch": None,
+            "query_pad": 0,  # rows are whole strips
+            "bus": done.kept,
+            "alpha": plan.alpha,
+            "strips": grid.strips,
+            "outlet_lane": plan.T - 1,
+            "outlet_row": plan.alpha - 1,
+            "chunk": plan.chunk,
+            "record": record,
+            "shared_best": buffers.of(np.array(least, np.int32)),
+            "lines": buffers.of(done.lines(grid)),
+            "columns": buffers.of(done.columns),
+            "moves": moves,
+            "tiles": buffers.of(tiles),
+            "tile_count": len(tiles),
+        }
+        event = launch_many(self.runtime, program, strip_groups, int(strips.sum()), values, buffers)
         self._launches += 1
-        self.engine.note_memory(self._buffers.bytes + buffers.bytes)
-        return tally
+        self._note_memory(self._buffers.bytes + buffers.bytes)
+        return Launched(event, partial(read_records, record=record, strip_groups=strip_groups))
 
-    def _count(self, records: NDArray[np.int32], moves: bool) -> None:
+    def _count(self, records: Ints, moves: bool) -> None:
         """Add to the cells by width, from the columns of strips that were swept."""
         plan = self._works[moves].plan
-        strip, family = plan.strip_rows, plan.lane_set.family
         for width, steps in zip(WIDTHS, counted(records), strict=False):
-            name = f"wavefront/{family}/{width}"
+            name = f"wavefront/{plan.lane_set.family}/{width}"
             if steps:
-                self._cells[name] = self._cells.get(name, 0) + steps * strip
+                self._cells[name] = self._cells.get(name, 0) + steps * plan.strip_rows
+
+
+def _send(
+    copies: Buffers, edge: Source, start: int, count: int, to: Any, h_at: int, x_at: int
+) -> None:
+    """Copy cells of an edge, which may be on the device already, to places of a buffer."""
+    if isinstance(edge, CompressedEdge):
+        edge.give(start, count, to, h_at, x_at)
+        return
+    held = edge.on_device if isinstance(edge, EdgeArray) else None
+    if held is not None and not held.may_be_unreachable:
+        copies.move(held.buffer, held.h_place + start, to, h_at, count)
+        copies.move(held.buffer, held.x_place + start, to, x_at, count)
+        return
+    cells = edge.read(start, start + count)
+    copies.write(to, cells.h, 4 * h_at)
+    copies.write(to, cells.x, 4 * x_at)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,8 +13,12 @@ from numpy.typing import NDArray
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
+from ...planning.geometry import Grid
+from ...planning.plan import Plan
+from ...scoring.scoring import Scoring
 from ...tiles.contract import Part
-from .descriptors import SOURCE_MACROS, TILE_MACROS, TOP_LINE, TileWord
+from ...tiles.edges import Ints
+from .descriptors import SOURCE_MACROS, TILE_MACROS, TOP_LINE, TileWord, descriptors
 
 #: Work-items that look for one entry candidate.
 FINDERS = 128
@@ -41,11 +47,21 @@ class TileSet:
     #: The buffer of the edges, special rows and special columns of all tiles.
     kept: Any
     runtime: Runtime
-    #: The highest score of a pair (0 at least), and the cost of a letter in a gap.
-    match: int
-    extend: int
-    #: See `entry_candidates`, once they were computed.
-    _candidates: NDArray[np.int32] | None = field(default=None)
+    scoring: Scoring
+
+    def lines(self, grid: Grid) -> Ints:
+        """The line of its bus that each strip of a tile reads.  Strips alternate between two lines,
+        but special rows have lines of their own."""
+        lines = np.arange(grid.strips + 1, dtype=np.int32) & 1
+        rows = np.arange(0, grid.strip_rows * (grid.strips + 1), self.steps[0])
+        lines[rows // grid.strip_rows] = TOP_LINE + np.arange(len(rows))
+        return lines
+
+    @property
+    def columns(self) -> Ints:
+        """The special columns of the widest tile (a narrower one has the first of them), or 0."""
+        kept = int(self.descriptors[:, TileWord.KEPT].max())
+        return np.arange(min(1, kept), 1 + kept, dtype=np.int32) * np.int32(self.steps[1])
 
     def place_of_row(self, k: Any, row: Any) -> Any:
         """Where the H of special row ``row`` of tile k begin (row 0: its top edge); ``k`` and
@@ -75,29 +91,63 @@ class TileSet:
         with Buffers(self.runtime.beside(0)) as buffers:
             return int(buffers.read(self.kept, 1, int(place))[0])
 
-    @property
-    def entry_candidates(self) -> NDArray[np.int32]:
+    @cached_property
+    def entry_candidates(self) -> Ints:
         """Where a path may enter each rectangle between special rows and columns.
 
         ``[k, edge, a, b]`` is for rectangle (a, b) of tile k and its top (0) or left (1) edge.  Of
         all cells on that edge it is for the one through which a path may score most at the tile's
         last corner: that score, the number of cells before it on the edge, and its H.
         """
-        if self._candidates is None:
-            rows, columns = (
-                int((-(-self.descriptors[:, side] // step)).max())
-                for side, step in zip((TileWord.ROWS, TileWord.COLUMNS), self.steps, strict=True)
-            )
-            shape = len(self.parts), 2, rows, columns, 3
-            with Buffers(self.runtime, small=True) as buffers:
-                found = buffers.empty(4 * int(np.prod(shape)))
-                kernel = BoundKernel(self.runtime, FIND_PEAKS, {"PEAK_GROUP_SIZE": FINDERS})
-                kernel.bind(
-                    kept=self.kept, tiles=buffers.of(self.descriptors), entry_candidates=found
-                )
-                kernel.bind(row_step=self.steps[0], column_step=self.steps[1])
-                kernel.bind(rows=rows, columns=columns, match=self.match, extend=self.extend)
-                buffers.send()
-                kernel.launch(int(np.prod(shape[:4])), FINDERS)
-                self._candidates = buffers.read(found, int(np.prod(shape))).reshape(shape)
-        return self._candidates
+        rows, columns = (
+            int((-(-self.descriptors[:, side] // step)).max())
+            for side, step in zip((TileWord.ROWS, TileWord.COLUMNS), self.steps, strict=True)
+        )
+        shape = len(self.parts), 2, rows, columns, 3
+        match, extend = max(self.scoring.highest, 0), self.scoring.gap_extend
+        with Buffers(self.runtime, small=True) as buffers:
+            found = buffers.empty(4 * prod(shape))
+            kernel = BoundKernel(self.runtime, FIND_PEAKS, {"PEAK_GROUP_SIZE": FINDERS})
+            kernel.bind(kept=self.kept, tiles=buffers.of(self.descriptors), entry_candidates=found)
+            kernel.bind(row_step=self.steps[0], column_step=self.steps[1])
+            kernel.bind(rows=rows, columns=columns, match=match, extend=extend)
+            buffers.send()
+            kernel.launch(prod(shape[:4]), FINDERS)
+            return buffers.read(found, prod(shape)).reshape(shape)
+
+
+def described(
+    parts: list[Part], steps: tuple[int, int], plan: Plan, width: int
+) -> tuple[NDArray[np.int64], int]:
+    """The descriptors of tiles, and the bytes of their edges and special rows and columns.
+    ``width``: columns of the part of the matrix that they are in."""
+    areas = np.array([part.area[:] for part in parts], np.int64)
+    m, n = areas[:, 1] - areas[:, 0], areas[:, 3] - areas[:, 2]
+    stride = n + 2 * plan.T
+    tiles = descriptors(
+        len(parts),
+        {
+            TileWord.ROWS: m,
+            TileWord.COLUMNS: n,
+            TileWord.QUERY: areas[:, 0],
+            TileWord.TARGET: areas[:, 2],
+            TileWord.LETTERS: width - areas[:, 3] if plan.lane_set.backwards else areas[:, 2],
+            TileWord.STRIDE: stride,
+            TileWord.KEPT: (n - 1) // steps[1],
+            TileWord.OFFSET: [part.offset for part in parts],
+            TileWord.EXIT_ROWS: [part.exit[0] for part in parts],
+            TileWord.EXIT_COLUMNS: [part.exit[1] for part in parts],
+            TileWord.RATE: [int(1024 * part.rate) for part in parts],
+        },
+    )
+    place = 0
+    for word, length in (
+        (TileWord.BUS, 2 * stride * (TOP_LINE + 1 + m // steps[0])),
+        (TileWord.LEFT, 2 * m + 1),
+        (TileWord.CROSSED, 2 * m * tiles[:, TileWord.KEPT]),
+    ):
+        sizes = -(-length // 32) * 32
+        ends = place + np.cumsum(sizes)
+        tiles[:, word] = ends - sizes
+        place = int(ends[-1])
+    return tiles, 4 * place
