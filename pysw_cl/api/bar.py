@@ -68,7 +68,7 @@ class ProgressBar:
         """The runs that follow are parts of one: so many pairs, and so many cells (None: nobody
         knows).  `begin` is called before each of them."""
         with self._lock:
-            self._pairs, self._cells, self._label = pairs, cells, ""
+            self._pairs, self._cells = pairs, cells
             #: Pairs and cells of the runs that are done; cells and stage of the run now.
             self._pairs_before = self._cells_before = 0
             self._now: tuple[int, Stage] | None = None
@@ -77,21 +77,21 @@ class ProgressBar:
             #: The reports of the last seconds: time without waiting, share, pairs and cells.
             self._reports: deque[NDArray[np.float64]] = deque()
 
-    def begin(self, label: str = "") -> None:
-        """The next run starts now; ``label`` stands before its bar.  A run of `align_many` has as
-        many pairs as it says, any other is one pair."""
+    def begin(self) -> None:
+        """The next run starts now.  A run of `align_many` has as many pairs as it says, any other
+        is one pair."""
         with self._lock:
             if self._now is not None:
                 total, stage = self._now
                 self._pairs_before += stage.of if stage.name == "pairs" else 1
                 self._cells_before += total
-            self._label, self._now = label, None
+            self._now = None
 
     def __call__(self, done: int, total: int, stage: Stage) -> None:
         """``done`` of ``total`` cells of the run are done."""
         with self._lock:
-            now, work, pairs = monotonic() - self._started, stage.work_done, stage.name == "pairs"
-            if work is None:
+            now, pairs = monotonic() - self._started, stage.name == "pairs"
+            if stage.work_done is None:
                 text = f"{stage.name} for this device, once: {stage.number} of at most {stage.of} "
                 self._building = text, self._building[1] if self._building else now
                 return
@@ -107,7 +107,7 @@ class ProgressBar:
             if stage.predicted_speed and stage.work_left:
                 self._predicted = stage.predicted_speed * (1 - self._share) / stage.work_left
             own, reports = now - self._waited, self._reports
-            report = np.array([own, self._share, found, self._cells_before + work])
+            report = np.array([own, self._share, found, self._cells_before + stage.work_done])
             if not reports or (report > reports[-1])[1:].any():
                 reports.append(report)
             while len(reports) > 2 and reports[1][0] <= own - max(SECONDS, SHARE * own):
@@ -157,7 +157,6 @@ class ProgressBar:
         else:
             return
         bar = self._bar = _new_bar(self._stream) if self._bar is None else self._bar
-        what, rest = (text.replace("{", "{{").replace("}", "}}") for text in (what, rest))
         known &= self._now is not None
         bar.bar_format = f"{what}{{percentage:5.1f}}%|{{bar}}|{rest}" if known else what + rest
         bar.n = self._drawn
@@ -189,7 +188,7 @@ class ProgressBar:
             parts.append(f"{duration(max(0.0, (1 - self._share) / rise - since))} left")
         else:
             parts.append(duration(now))
-        return self._label if is_pairs else f"{self._label}{stage}: ", " " + ", ".join(parts)
+        return "" if is_pairs else f"{stage}: ", " " + ", ".join(parts)
 
 
 def duration(seconds: float) -> str:

@@ -15,7 +15,7 @@ from .._version import __version__
 from ..drivers.progress import Progress, Stage
 from ..drivers.tuned_subjects import Subject, subjects_of
 from ..drivers.tuning import SubjectTuning
-from ..errors import InputError, ProfileError, ProfileWarning, is_number, items, shown
+from ..errors import InputError, ProfileError, ProfileWarning, items, shown
 from ..opencl.device import Runtime, get_runtime
 from ..opencl.resources import kernels_digest
 from ..planning.profiles.profile import Profile
@@ -118,7 +118,7 @@ def tuned(
     resume: bool = True,
 ) -> Tuned:
     """As :func:`tune`, with what came out for each subject."""
-    seconds = _seconds(budget)
+    seconds = amounts.seconds(budget, "budget: ")
     began, runtime = time.monotonic(), get_runtime(device)
     chosen = _subjects(runtime, subjects)
     profile = _blank(runtime)
@@ -162,15 +162,6 @@ def _blank(runtime: Runtime) -> Profile:
         base = replace(shipped_for(identity).profile, parameters=base.parameters)
     own = base.identity.name == identity.name and base.identity.driver == identity.driver
     return replace(base, identity=identity, kernels=digest, runs=base.runs if own else ())
-
-
-def _seconds(budget: float | str) -> float:
-    """The seconds of a budget.  Raises InputError."""
-    if isinstance(budget, str):
-        return amounts.seconds(budget)
-    if not is_number(budget) or not 0 < budget < 1e9:
-        raise InputError(f"budget: {shown(budget)} is not seconds above 0, nor a text like '60s'")
-    return float(budget)
 
 
 def _subjects(runtime: Runtime, names: Iterable[str] | None) -> list[Subject]:
