@@ -20,8 +20,7 @@ from ..drivers.progress import Progress, RunProgress, Stage
 from ..engines.plans import make_plan
 from ..engines.registry import row_of
 from ..errors import PyswError
-from ..opencl.device import get_runtime
-from ..opencl.kernel_times import Stopwatch
+from ..opencl.device import Stopwatch, get_runtime
 from ..planning.pair_batch import FEW_LETTERS
 from ..results.pair_paths import PairPaths, as_table
 from ..results.stats import Stats

@@ -23,8 +23,8 @@ from ..planning.plan import Plan
 from ..results.cigar import FoundPath, Runs
 from ..results.stats import Stats
 from ..tiles.contract import Engine
+from ..tiles.slabs import TileMap
 from ..tiles.tile import Hit
-from ..tiles.tile_map import TileMap
 from .band import DiskFull, SavingEngine
 from .edges import writing
 from .store import Store

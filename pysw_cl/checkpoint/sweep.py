@@ -18,11 +18,10 @@ from ..errors import CheckpointError, InputError
 from ..planning.path_grid import grid_places
 from ..results.stats import Stats
 from ..tiles.contract import Engine
-from ..tiles.slabs import Slab, Slabs
+from ..tiles.slabs import Slab, Slabs, TileMap
 from ..tiles.special_lines import RestartGrid
 from ..tiles.sweep import sweep
 from ..tiles.tile import Hit, Hits, Limits, Want
-from ..tiles.tile_map import TileMap
 from . import interval
 from .container import SealedFile
 from .edges import EdgeSink, SavedSlab, SlabWriter, Writer, stored_column, writing

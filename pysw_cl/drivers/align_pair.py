@@ -23,11 +23,10 @@ from ..results.cigar import PathReader
 from ..results.stats import Stats
 from ..tiles.contract import EdgeCompression, Engine
 from ..tiles.edges import EdgeArray
-from ..tiles.slabs import SweepResult
+from ..tiles.slabs import SweepResult, TileMap
 from ..tiles.special_lines import RestartPoints, SweptGrid
 from ..tiles.sweep import sweep
 from ..tiles.tile import Area, Hit
-from ..tiles.tile_map import TileMap
 from ..tiles.tile_split import by_parts
 from .band_doubling import Banded, find_end_banded
 from .job import Found, Job, path_of

@@ -22,8 +22,8 @@ from ..sequences.alphabet import COMPLEMENT, NO_CODE, first_outside, show_byte
 from ..sequences.parallel import in_threads
 from ..sequences.sequence import Sequence, check_letters
 from ..sequences.view import Codes, Frame, View
+from ..tiles.slabs import TileMap
 from ..tiles.tile import Hit
-from ..tiles.tile_map import TileMap
 from .problem import FreeEnds, Path, Problem
 
 #: The name among a job's facts of how its scoring was given.

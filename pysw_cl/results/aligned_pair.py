@@ -15,7 +15,7 @@ from ..scoring.scoring import Scoring
 from ..sequences.alphabet import COMPLEMENT, Letters
 from ..sequences.sequence import Sequence
 from ..sequences.view import View
-from ..tiles.tile_map import TileMap
+from ..tiles.slabs import TileMap
 from .cigar import OP_TO_MOVE, QUERY, TARGET, Runs, merged, on_diagonal
 from .left_align import move_left
 from .stats import Stats

@@ -28,8 +28,8 @@ from pysw_cl.drivers.problem import FreeEnds, Problem
 from pysw_cl.engines import reference
 from pysw_cl.planning.parameters import tuned
 from pysw_cl.scoring.scoring import make_scoring
+from pysw_cl.tiles.slabs import MOST, TileMap
 from pysw_cl.tiles.tile import Area
-from pysw_cl.tiles.tile_map import MOST, TileMap
 
 SMALL = {"engine": "reference", "tile_cells": 900, "traceback_tile_cells": 1000}
 

@@ -14,8 +14,7 @@ from saving import key, options, pair
 
 import pysw_cl
 from pysw_cl.engines.reference import ReferenceEngine
-from pysw_cl.opencl.device import Runtime, get_runtime
-from pysw_cl.opencl.kernel_times import MOST_KEPT, KernelTimes, Stopwatch
+from pysw_cl.opencl.device import MOST_KEPT, KernelTimes, Runtime, Stopwatch, get_runtime
 from pysw_cl.results.stats import Stats
 
 TILES = {"tile_cells": 30_000, "traceback_tile_cells": 5_000}

@@ -17,8 +17,8 @@ from pysw_cl.results.cigar import Runs
 from pysw_cl.results.plot import MOST_TILE, path_points, picture_plan
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.sequences.sequence import Sequence
+from pysw_cl.tiles.slabs import MOST, TileMap
 from pysw_cl.tiles.tile import Area
-from pysw_cl.tiles.tile_map import MOST, TileMap
 
 PLAN = {"engine": "reference", "tile_cells": 400}
 MAGIC = {".png": b"\x89PNG\r\n", ".pdf": b"%PDF", ".svg": b"<?xml"}

@@ -15,8 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from ...opencl.buffers import Buffers
-from ...opencl.device import Runtime
-from ...opencl.kernel_times import Stopwatch
+from ...opencl.device import Runtime, Stopwatch
 from ...opencl.program import BoundKernel
 from ...planning.execution import ByRows
 from ...tiles.contract import Engine

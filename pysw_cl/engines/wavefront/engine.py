@@ -13,8 +13,7 @@ from typing import Any
 
 from ...errors import DeviceError, PlanError
 from ...opencl.buffers import Buffers, RetainedBuffers
-from ...opencl.device import Runtime
-from ...opencl.kernel_times import Stopwatch
+from ...opencl.device import Runtime, Stopwatch
 from ...planning.choose import Given, Seen, choose, is_held, pipeline_rows
 from ...planning.execution import ByRows, InParts, InSections, InStrips, TileExecution, TileShape
 from ...planning.geometry import fit
