@@ -15,7 +15,6 @@ from pysw_cl.errors import PlanError
 from pysw_cl.opencl.device import Runtime
 from pysw_cl.planning.lane_sets import LANE_SETS
 from pysw_cl.planning.plan import Plan
-from pysw_cl.scoring.precision import Bounds
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.sequences.coded import STAND_INS
 
@@ -339,7 +338,7 @@ class Draw:
             match, mismatch = self.between(1, 127), -self.between(1, 128) + 1
             gap = [self.between(1, 100) - 1, self.between(1, 40)]
             scoring = make_scoring((match, mismatch), gap)
-            if Bounds.of(scoring).mixed:
+            if scoring.bounds.mixed:
                 return {"sub_score": [match, mismatch], "gap_cost": gap}
 
     def modes(self, case: Case) -> Case:

@@ -348,10 +348,10 @@ class _Pair:
     def __init__(self, scoring: Scoring, a: str, b: str) -> None:
         self.scoring = scoring
         self.query, self.target = (as_sequence(side, "sequence").letters for side in (a, b))
-        query = scoring.encode_query(self.query)
+        query = scoring.encode(self.query, "query")
         if scoring.by_position:
             query = np.arange(len(query))
-        self.codes = query, scoring.encode_target(self.target)
+        self.codes = query, scoring.encode(self.target, "target")
 
     def path(self, moves: Any, row: int, column: int) -> Row:
         """Of the moves that begin after ``row`` and ``column`` letters."""

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from .api.ends import best_ends as best_ends, trace_ends as trace_ends
     from .api.files import read as read, write as write, write_sequences as write_sequences
     from .api.many import align_many as align_many, align_paths as align_paths
-    from .api.predict import plan as plan, predict as predict
+    from .api.predict import plan as plan, predict as predict, profile as profile
     from .api.prepare import prepare as prepare
-    from .api.profiles import profile as profile
     from .api.tune import tune as tune
     from .drivers.prepared import Batch as Batch
     from .drivers.progress import Stage as Stage
@@ -47,9 +46,8 @@ _HOME = {
         "api.ends": "best_ends trace_ends",
         "api.files": "read write write_sequences",
         "api.many": "align_many align_paths",
-        "api.predict": "plan predict",
+        "api.predict": "plan predict profile",
         "api.prepare": "prepare",
-        "api.profiles": "profile",
         "api.tune": "tune",
         "drivers.prepared": "Batch",
         "drivers.progress": "Stage",

@@ -27,7 +27,8 @@ from pysw_cl.planning import parameters
 from pysw_cl.planning.facts import DeviceTraits
 from pysw_cl.planning.plan import Plan
 from pysw_cl.results.cigar import PathReader, Runs
-from pysw_cl.scoring.scoring import NO_CODE, Scoring
+from pysw_cl.scoring.scoring import Scoring
+from pysw_cl.sequences.alphabet import NO_CODE
 from pysw_cl.sequences.view import Codes, Frame
 from pysw_cl.tiles.contract import Engine
 from pysw_cl.tiles.tile import Hit

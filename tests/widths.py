@@ -15,7 +15,7 @@ from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.reference import ReferenceEngine, fill
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.scoring.precision import UNREACHABLE, Bounds
+from pysw_cl.scoring.precision import UNREACHABLE
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.tiles.edges import Edge
 from pysw_cl.tiles.tile import TileJob, TileResult
@@ -72,7 +72,7 @@ def ladder(job: TileJob, T: int, alpha: int, chunk: int) -> dict[int, int]:
     """Columns of strips that a ticketed walk should do in each width, from the full matrices and
     the rules of docs/algorithm.md; for whole strips."""
     scoring, local = job.scoring, job.floor is not None
-    bounds = Bounds.of(scoring)
+    bounds = scoring.bounds
     sides = [(e.h.astype(np.int64), e.x.astype(np.int64)) for e in (job.top, job.left)]
     h = fill(job.query, job.target, scoring, job.floor, job.corner, *sides).h
     m, n = len(job.query), len(job.target)
@@ -141,7 +141,7 @@ def odd_scoring(rng: np.random.Generator, simple: bool) -> Scoring:
 
 def odd_edge(rng: np.random.Generator, length: int, scoring: Scoring, local: bool) -> Edge:
     """An edge of any kind: flat, a walk, a slope, with a jump, unreachable in part."""
-    bounds = Bounds.of(scoring)
+    bounds = scoring.bounds
     bases = [0, 1, 127, max(0, bounds.limit8), max(0, bounds.limit8 + 1), 255, 32767, 65535, 10**6]
     if not local:
         bases += [-300, -32768, -65535, -100_000, -900_000_000, 400_000_000]

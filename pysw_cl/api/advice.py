@@ -4,25 +4,35 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..drivers.prepared import Batch
 from ..errors import LettersWarning, PhaseWarning
-from ..scoring.protein import STAND_INS
+from ..scoring.matrices import DEFAULT_GAPS, USUAL_GAPS
+from ..scoring.protein import AMINO_ACIDS, FREQUENCIES, STAND_INS
 from ..scoring.scoring import Scoring
-from ..scoring.sense import is_linear
-from ..sequences.alphabet import PIECE, Letters
+from ..sequences.alphabet import NUCLEOTIDES, PIECE, Letters, is_nucleotide
 from ..sequences.sequence import as_letters
 from ..sequences.view import Frame
 
 #: The phase of a scoring is looked at when it has compared so many cells: the 50 ms that it takes
 #: are then no more than the comparisons took.
 PHASE_CELLS = 1 << 28
+#: Pairs of random sequences, and the letters of each, by which it is estimated: an error of 0.01 a
+#: letter.
+PAIRS, SIDE = 32, 400
+#: A mean is above 0 if it is by so many of its standard errors.
+SURE = 3.0
+#: Scores far below all others; sums of two of them fit 32 bits.
+_LOW = -(1 << 29)
+#: The scores of the default match and mismatch.
+DEFAULT_PAIR = (1, -3)
 #: Fewer letters may be a short peptide of A, C, G and T.
 FEWEST_NUCLEOTIDES = 12
 #: Sequences, or letters, that are looked at together.
@@ -33,6 +43,8 @@ _NUCLEOTIDES = b"ACGTUNacgtun"
 
 #: Cells that were compared locally with each scoring, until its phase has been looked at.
 _compared: dict[int, tuple[Scoring, int]] = {}
+#: Scorings that were estimated, and whether they are in the linear phase.
+_linear: dict[tuple[Any, ...], bool] = {}
 
 
 @dataclass
@@ -55,36 +67,22 @@ class Tally:
     def add(self, letters: Letters, others: bool = True) -> None:
         """Count the letters (uint8, ASCII) of a sequence.  ``others``: may some of them be scored
         as others?"""
+        scoring = self.scoring
         self.letters += len(letters)
         for start in range(0, len(letters), PIECE):
-            if self.scoring.protein and self.nucleotides:
+            if scoring.protein and self.nucleotides:
                 some = (letters[start : start + k] for k in (AT_ONCE, PIECE))  # few tell most
                 self.nucleotides = not any(map(_has_amino_acid, some))
             if not others:
                 continue
             piece = letters[start : start + PIECE].tobytes()
-            if self.scoring.unknown:  # else all letters that remain are stand-ins
-                piece = piece.translate(None, self.scoring.own_bytes).upper()
-                self.counts[""] += len(piece.translate(None, self.scoring.stand_ins.encode()))
-            for letter in self.scoring.stand_ins:
+            if scoring.unknown:  # else all letters that remain are stand-ins
+                piece = piece.translate(None, scoring.own_bytes).upper()
+                self.counts[""] += len(piece.translate(None, scoring.stand_ins.encode()))
+            for letter in scoring.stand_ins:
                 both = {letter.encode(), letter.lower().encode()}
                 # a search is much faster than a count
                 self.counts[letter] += sum(piece.count(one) for one in both if one in piece)
-
-    def messages(self) -> Iterator[str]:
-        """What there is to say, if anything."""
-        if any(self.counts.values()):
-            names = {letter: STAND_INS[letter] for letter in self.scoring.stand_ins}
-            names[""] = f"others as {self.scoring.unknown}"
-            said = [f"{names[one]} ({self.counts[one]:,})" for one in names if self.counts[one]]
-            name = self.scoring.name
-            where = f"the alphabet of {name}" if name else "the alphabet"
-            yield f"letters outside {where} were scored as others: {', '.join(said)}"
-        if self.scoring.protein and self.nucleotides and self.letters >= FEWEST_NUCLEOTIDES:
-            yield (
-                "the sequences look like nucleotides and are compared as proteins; give "
-                "sub_score=(match, mismatch) for DNA and RNA (in the shell: leave out --matrix)"
-            )
 
 
 def advise_pair(frame: Frame, scoring: Scoring, mode: str, stacklevel: int = 4) -> None:
@@ -135,7 +133,8 @@ def tally_of(halves: Iterable[Any], tally: Tally) -> Tally:
 def advise_tally(tally: Tally, mode: str, cells: int, stacklevel: int = 4) -> None:
     """Warn about letters that were counted, and of the linear phase when enough cells were compared
     locally, once for each scoring."""
-    warn_of_letters(tally, stacklevel)
+    if tally.letters:
+        warn_of_letters(tally, stacklevel)
     if mode != "local":
         return
     _, before = _compared.get(id(tally.scoring), (tally.scoring, 0))
@@ -147,8 +146,20 @@ def advise_tally(tally: Tally, mode: str, cells: int, stacklevel: int = 4) -> No
 
 
 def warn_of_letters(tally: Tally, stacklevel: int = 2) -> None:
-    """Warn about the letters that were counted."""
-    for message in tally.messages():
+    """Warn about the letters that were counted, if there is anything to say."""
+    scoring, messages = tally.scoring, []
+    if any(tally.counts.values()):
+        names = {letter: STAND_INS[letter] for letter in scoring.stand_ins}
+        names[""] = f"others as {scoring.unknown}"
+        said = [f"{names[one]} ({tally.counts[one]:,})" for one in names if tally.counts[one]]
+        where = f"the alphabet of {scoring.name}" if scoring.name else "the alphabet"
+        messages.append(f"letters outside {where} were scored as others: {', '.join(said)}")
+    if scoring.protein and tally.nucleotides and tally.letters >= FEWEST_NUCLEOTIDES:
+        messages.append(
+            "the sequences look like nucleotides and are compared as proteins; give "
+            "sub_score=(match, mismatch) for DNA and RNA (in the shell: leave out --matrix)"
+        )
+    for message in messages:
         warnings.warn(message, LettersWarning, stacklevel=stacklevel + 1)
 
 
@@ -161,3 +172,68 @@ def warn_of_phase(scoring: Scoring, stacklevel: int = 2) -> None:
             PhaseWarning,
             stacklevel=stacklevel + 1,
         )
+
+
+def is_linear(scoring: Scoring) -> bool:
+    """Whether a scoring is in the linear phase, estimated once a scoring from random pairs.
+
+    With gaps that are cheap enough, a global alignment of two random sequences scores more the
+    longer they are, and the best local one runs through nearly all of both.  Where the mean global
+    score falls instead, local scores grow with the logarithm of the length, as statistics of
+    alignments need (Arratia & Waterman 1994, Ann Appl Probab 4, 200-225).  The mean score a letter
+    grows with the length, so a mean above 0 proves the linear phase; a scoring close to the
+    transition may be missed.
+    """
+    gaps = scoring.gap_open, scoring.gap_extend
+    if scoring.name:  # are these defaults, which are known?
+        usual = USUAL_GAPS.get(scoring.name) == gaps and scoring.scale == 1
+    else:
+        usual = scoring.source.compared() == DEFAULT_PAIR and gaps == DEFAULT_GAPS
+    if scoring.by_position or usual:
+        return False
+    key = scoring.letters, *gaps, scoring.matrix.tobytes(), scoring.query_encoding.tobytes()
+    if key not in _linear:
+        mean, error = mean_global_score(scoring)
+        _linear[key] = mean > SURE * error
+    return _linear[key]
+
+
+def mean_global_score(scoring: Scoring, letters: int = SIDE) -> tuple[float, float]:
+    """The mean score a letter of global alignments of random pairs of ``letters`` letters each, and
+    its standard error, both in the scoring's own integers.
+
+    Letters have the frequencies of Robinson & Robinson (1991) in protein alphabets, and are all as
+    frequent in others."""
+    usual = NUCLEOTIDES if is_nucleotide(scoring.letters) else scoring.letters
+    codes = np.frombuffer((AMINO_ACIDS if scoring.protein else usual).encode(), np.uint8)
+    shares = np.array(FREQUENCIES if scoring.protein else [1.0] * len(codes))
+    rng = np.random.default_rng(1)
+    drawn = rng.choice(codes, (2, letters, PAIRS), p=shares / shares.sum())
+    q, t = scoring.query_encoding[drawn[0]], scoring.target_encoding[drawn[1]]
+    scores = _global_scores(scoring, q, t) / letters
+    return float(scores.mean()), float(scores.std(ddof=1) / np.sqrt(PAIRS))
+
+
+def _global_scores(
+    scoring: Scoring, q: NDArray[np.uint8], t: NDArray[np.uint8]
+) -> NDArray[np.int32]:
+    """The global scores of pairs of sequences of equal length (letters x pairs, codes), by
+    anti-diagonals (Gotoh 1982).  Arrays of a diagonal are indexed by row."""
+    n, pairs = q.shape
+    first, extend = scoring.gap_open + scoring.gap_extend, scoring.gap_extend
+    low = np.full((n + 1, pairs), _LOW, np.int32)
+    before, h, e, f = low.copy(), low.copy(), low.copy(), low.copy()
+    before[0] = 0
+    h[:2] = e[0] = f[1] = -first
+    for d in range(2, 2 * n + 1):
+        e = np.maximum(e - extend, h - first)
+        f[1:] = np.maximum(f[:-1] - extend, h[:-1] - first)
+        f[0] = _LOW
+        new = np.maximum(e, f)
+        rows = np.arange(max(1, d - n), min(n, d - 1) + 1)
+        steps = before[rows - 1] + scoring.matrix[q[rows - 1], t[d - rows - 1]]
+        new[rows] = np.maximum(new[rows], steps)
+        new[: max(0, d - n)] = _LOW
+        new[d + 1 :] = _LOW
+        before, h = h, new
+    return h[n]

@@ -33,8 +33,7 @@ from ..errors import InputError, InternalError
 from ..opencl.builds import expecting
 from ..planning.plan import Plan
 from ..results.alignment import Alignment
-from ..scoring.positions import sequence_of
-from ..scoring.precision import check_range
+from ..scoring.positions import PositionMatrix
 from ..sequences.sequence import as_sequence
 from ..sequences.view import Strand
 from ..tiles.contract import Engine
@@ -367,13 +366,14 @@ def job_of(a: Any, b: Any, options: RangeOptions, quiet: bool = True) -> Job:
     """What is to be computed for a query and a target, both checked.  Not ``quiet``: what is odd
     about them is a warning at the call of what called this one's caller."""
     ranges, scoring = (options.query_range, options.target_range), options.scoring
-    query = as_sequence(sequence_of(a), "query", False, scoring.alphabet)
+    a = a.sequence if isinstance(a, PositionMatrix) else a
+    query = as_sequence(a, "query", False, scoring.alphabet)
     target = as_sequence(b, "target", False, scoring.alphabet)
     frames = make_frames(query, target, *ranges, options.strand, scoring)
     mode, ends, second = "local", NO_FREE_ENDS, False
     if isinstance(options, ModeOptions):
         mode, ends, second = options.mode, options.free, options.second_best
-    check_range(scoring, *frames[0].shape, mode)
+    scoring.bounds.check_range(*frames[0].shape, mode)
     if not quiet:
         advise_pair(frames[0], scoring, mode, stacklevel=5)
     asked = mode, ends, options.output

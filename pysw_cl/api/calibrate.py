@@ -18,7 +18,7 @@ from ..engines.plans import default_plan
 from ..engines.registry import setting_of
 from ..opencl.device import Runtime
 from ..planning.model.fit import errors, fitted, nonnegative
-from ..planning.model.runs import Strips, Work, sweep_of, swept_again
+from ..planning.model.runs import Work, sweep_of, swept_again
 from ..planning.model.times import CUT, GENERIC, Pace, Times
 from ..planning.plan import Plan
 from ..planning.profiles.profile import Numbers, Profile
@@ -72,8 +72,8 @@ def calibrated(
     times = {name: own for name, own in _fitted(fit).items() if name not in partly}
     for name in times.keys() & profile.times.keys():  # not each alpha was run
         times[name] = Pace(times[name]).filled(Pace(profile.times[name]))
-    times = _with_lanes(times | _scaled(fit, partly, profile.times, alone))
-    times |= _of_mixed_lanes(plan, times, profile.times)
+    times |= _scaled(fit, partly, profile.times, alone)
+    times = _with_lanes(plan, times, profile.times)
     if not missing:  # builds left time for those of paths
         times |= path_times(runtime, {**profile.times, **times}, PATHS * budget)
     known = Times({**GENERIC.by_subject, **profile.times, **times})
@@ -133,13 +133,32 @@ def measure(
             run(case)
 
 
-def _fitted(cases: list[Case]) -> dict[str, dict[str, float]]:
+def _fitted(cases: list[Case]) -> dict[str, Numbers]:
     """The times that explain the cases: first those of kernels, by the device's clock, then those
-    of the host, by what calls take beside that."""
-    swept = [case for case in cases if case.work.strips]
-    times = dict[str, dict[str, float]]()
+    of the host, by what calls take beside that.
+
+    Of kernels first those of strips, then of global ones, which wait for each other as long as
+    those do, then of sections, which do not: each of theirs passes special columns."""
+    times, swept = Times({}), [case for case in cases if case.work.strips]
+    columns = [
+        one
+        for case in swept
+        for one in case.work.strips
+        if "alpha" in case.plan or one.subject.startswith("rowscan")
+    ]
     if swept and default_plan(swept[0].runtime).machine.schedulers:
-        times = _of_kernels(swept)
+        for kind in ("", GLOBAL, CUT):
+            if kind == GLOBAL:
+                shared = {
+                    one.subject: {name: t for name, t in own.items() if name.startswith(SHARED)}
+                    for one in columns
+                    if f"/{GLOBAL}/" in one.subject
+                    if (own := times.by_subject.get(one.subject.replace(GLOBAL, "local")))
+                }
+                times = times.having(shared)
+            some = [case for case in swept if _kind_of(case) == kind]
+            runs = [(case.work.on_device, median(case.device)) for case in some]
+            times = fitted(runs, times, columns)
     beside = [
         (
             Work([], case.work.counts - case.work.on_device.counts),
@@ -147,69 +166,37 @@ def _fitted(cases: list[Case]) -> dict[str, dict[str, float]]:
         )
         for case in swept
     ]
-    for name, own in fitted(beside, Times(times)).items():
-        times[name] = {**times.get(name, {}), **own}
     held = [(case.work, median(case.seconds)) for case in cases if not case.work.strips]
-    return times | fitted(held)
+    return dict(fitted(held, fitted(beside, times)).by_subject)
 
 
-def _of_kernels(cases: list[Case]) -> dict[str, dict[str, float]]:
-    """Times of strips, then those of global ones, which wait for each other as long as those do,
-    and those of sections, which do not: each of theirs passes special columns."""
-    columns = [
-        one
-        for case in cases
-        for one in case.work.strips
-        if "alpha" in case.plan or one.subject.startswith("rowscan")
-    ]
-    times = dict[str, dict[str, float]]()
-    for kind in ("", GLOBAL, CUT):
-        shared = {
-            one.subject: {name: value for name, value in own.items() if name.startswith(SHARED)}
-            for one in columns
-            if kind == GLOBAL and _kind_of([one]) == GLOBAL
-            if (own := times.get(one.subject.replace(f"/{GLOBAL}", "/local"))) is not None
-        }
-        runs = [
-            (case.work.on_device, median(case.device))
-            for case in cases
-            if _kind_of(case.work.strips) == kind
-        ]
-        found = fitted(runs, Times({**times, **shared}), columns)
-        times |= shared
-        times |= {name: {**shared.get(name, {}), **more} for name, more in found.items()}
-    return times
-
-
-def _kind_of(strips: Sequence[Strips]) -> str:
-    """Are they of sections, global ones, or neither ("")?"""
-    if any(one.cut for one in strips):
+def _kind_of(case: Case) -> str:
+    """Are its strips sections, global ones, or neither ("")?"""
+    if any(one.cut for one in case.work.strips):
         return CUT
-    return GLOBAL if any(GLOBAL in one.subject.split("/") for one in strips) else ""
+    return GLOBAL if any(f"/{GLOBAL}/" in one.subject for one in case.work.strips) else ""
 
 
-def _with_lanes(times: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
-    """The times with those of lanes whatever the score: of the first kind of a local comparison."""
+def _with_lanes(
+    plan: Plan, times: Mapping[str, Numbers], before: Mapping[str, Numbers]
+) -> dict[str, Numbers]:
+    """The times with those of lanes whatever the score: of the first kind of a local comparison.
+
+    Lanes of 11 bits are not measured: their times change as those of 16 bits do, whose place they
+    take, so that the choice between both stays what it was."""
+    found = dict(times)
     for subject in sorted(times, key=lambda one: ("local" not in one, "matrix" in one)):
         parts = subject.split("/")
         if parts[0] == "wavefront" and len(parts) > 2:
             kind = [CUT] if parts[-1] == CUT else []
-            times.setdefault("/".join([*parts[:2], *kind]), times[subject])
-    return times
-
-
-def _of_mixed_lanes(
-    plan: Plan, times: Mapping[str, Numbers], before: Mapping[str, Numbers]
-) -> dict[str, dict[str, float]]:
-    """Times of lanes of 11 bits, which are not measured: they change as those of 16 bits do, whose
-    place they take, so that the choice between both stays what it was."""
+            found.setdefault("/".join([*parts[:2], *kind]), times[subject])
     usual, mixed = f"wavefront/{plan.lanes}", f"wavefront/{plan.lane_set.mixed}"
-    own, other = times.get(usual, {}), before.get(usual, {})
+    own, other = found.get(usual, {}), before.get(usual, {})
     both = [name for name in own if name[0].isdigit() and own[name] and other.get(name)]
-    if mixed not in before or mixed in times or not both:
-        return {}
-    change = median([own[name] / other[name] for name in both])
-    return {mixed: {name: change * value for name, value in before[mixed].items()}}
+    if mixed in before and mixed not in found and both:
+        change = median([own[name] / other[name] for name in both])
+        found[mixed] = {name: change * value for name, value in before[mixed].items()}
+    return found
 
 
 def _scaled(

@@ -17,6 +17,7 @@ from ..engines.plans import default_plan
 from ..engines.registry import setting_of
 from ..engines.rowscan.plan import default_rowscan
 from ..opencl.device import Runtime
+from ..planning.model.predict import ALL_SECTIONS, NO_SECTIONS
 from ..planning.model.runs import Work, sweep_of
 from ..planning.plan import Plan
 from ..scoring.scoring import MOST_KNOWN, cached_scoring
@@ -25,16 +26,8 @@ from .align import align
 Letters = NDArray[np.uint8]
 GLOBAL: Mode = "global"
 MODES: tuple[Mode, ...] = ("local", GLOBAL)
-#: No tile is cut into sections or computed row by row.
-IN_STRIPS = {"sections.least_cells": 1 << 62}
 #: A tile is cut into as many sections as groups can sweep at once.
-CUT_ONCE = {
-    "sections.least_cells": 1,
-    "sections.rounds": 1,
-    "sections.least_aspect": 0,
-    "sections.most_cost": 1000.0,
-    "sections.most_cost_beside_pruning": 1000.0,
-}
+CUT_ONCE = {**ALL_SECTIONS, "sections.rounds": 1, "sections.least_aspect": 0}
 #: Columns of a section.
 SECTION = 32_000
 #: The same of square tiles, their strips, and how many of these each group takes.
@@ -147,7 +140,7 @@ def _strips(case: partial[Case], plan: Plan) -> Iterator[Case]:
     alphas = _some(plan.alphas, ALPHAS if local and kind == "dna" else OTHER_ALPHAS)
     marked = _some(alphas, 2) if local else ()  # global strips wait as long as local ones
     for alpha in alphas:
-        fixed = {"alpha": alpha, **IN_STRIPS}
+        fixed = {"alpha": alpha, **NO_SECTIONS}
         for B in groups:
             lag, width = B * (T + plan.chunk), _columns(plan, alpha, B)
             yield case(B * T * alpha, max(width, lag // 2), fixed)

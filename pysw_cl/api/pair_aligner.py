@@ -17,6 +17,7 @@ from ..drivers.batch_singles import OneByOne
 from ..drivers.options import ManyOptions, Resources
 from ..drivers.prepared import Batch
 from ..drivers.progress import Progress, RunProgress, Stage
+from ..engines.common import FreeEnd
 from ..engines.plans import make_plan
 from ..engines.registry import row_of
 from ..errors import PyswError
@@ -24,7 +25,6 @@ from ..opencl.device import Stopwatch, get_runtime
 from ..planning.pair_batch import FEW_LETTERS
 from ..results.pair_paths import PairPaths, as_table
 from ..results.stats import Stats
-from ..scoring.free_ends import FreeEnd
 from ..scoring.scoring import Scoring
 from ..sequences.sequence import as_sequence
 from .align import align_with, told

@@ -1,4 +1,5 @@
-"""`predict`: how long a comparison will take.  `plan`: what it would run on, and why."""
+"""`predict`: how long a comparison will take.  `plan`: what it would run on, and why.  `profile`:
+what was tuned and measured of a device."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..drivers.job import Job
-from ..drivers.options import AlignOptions, Output
+from ..drivers.options import AlignOptions, Output, made_of
 from ..drivers.pair_forecast import pair_forecast
 from ..drivers.problem import Mode
 from ..engines.choose_device import Kind, by_time
@@ -17,6 +18,7 @@ from ..opencl.device import Runtime, get_runtime
 from ..planning.model.predict import Choice, Foreseen, Prediction, choice_of, predicted
 from ..planning.model.runs import swept_again
 from ..planning.plan import Plan
+from ..planning.profiles.profile import Profile
 from ..sequences.view import Strand
 from .align import job_of
 
@@ -84,30 +86,21 @@ def predict(
     limit of the speed.  Here the terms follow from B, T, alpha and the shape, too.  Of a global
     comparison all cells are counted; a diagonal band (``max_cost`` of :func:`align`) takes less.
     """
-    options = AlignOptions(
-        mode=mode,
-        free_ends=free_ends,
-        sub_score=sub_score,
-        gap_cost=gap_cost,
-        output=output,
-        wildcard=wildcard,
-        unknown=unknown,
-        allow_odd_scoring=allow_odd_scoring,
-        strand=strand,
-        query_range=query_range,
-        target_range=target_range,
-    )
+    options = made_of(AlignOptions, locals())
     job = None
-    if _are_lengths(a, b):
+    numbers = [not isinstance(one, str | bytes) and not hasattr(one, "__len__") for one in (a, b)]
+    if numbers[0] != numbers[1]:
+        raise InputError("give two lengths or two sequences, not one of each")
+    if numbers[0]:
         if query_range is not None or target_range is not None:
             raise InputError("query_range and target_range go with sequences, not with lengths")
-        size = length_of(a, "a"), length_of(b, "b")
+        m, n = _length(a, "a"), _length(b, "b")
     else:
         options = options.of_query(a)
         job = job_of(a, b, options)
-        size = job.frame.shape
-    runtime = devices_for(device, *size, options, plan)[0][0]
-    return predict_on(runtime, *size, options, plan, job, prune)
+        m, n = job.frame.shape
+    runtime = _devices(device, m, n, options, plan)[0][0]
+    return _predicted(runtime, m, n, options, plan, job, prune)
 
 
 def plan(
@@ -144,15 +137,45 @@ def plan(
     DeviceError
         If there is no usable device.
     """
-    options = AlignOptions(mode=mode, sub_score=sub_score, gap_cost=gap_cost, output="score")
-    rows, columns = length_of(m, "m"), length_of(n, "n")
-    (runtime, _), *others = devices_for(device, rows, columns, options, plan)
+    options = made_of(AlignOptions, {**locals(), "output": "score"})
+    rows, columns = _length(m, "m"), _length(n, "n")
+    (runtime, _), *others = _devices(device, rows, columns, options, plan)
     setting = setting_of(runtime, plan, options.scoring, options.mode)
-    found = choice_of(setting, predict_on(runtime, rows, columns, options, plan))
+    found = choice_of(setting, _predicted(runtime, rows, columns, options, plan))
     return replace(found, devices={one.info.name: seconds for one, seconds in others})
 
 
-def devices_for(
+def profile(device: Any = "auto") -> Profile:
+    """The profile that plans and predictions for a device use.
+
+    It is the user's if there is one, else the one that ships for the device, its architecture, its
+    vendor or its kind.  ``pysw-cl profile show`` says which, and prints it.
+
+    Parameters
+    ----------
+    device :
+        As for :func:`align`.
+
+    Returns
+    -------
+    Profile
+        ``parameters`` and ``times`` (in seconds) by subject, the ``identity`` of the device that
+        they are of, and the ``kernels`` that were measured; "" and 0 where any will do.
+
+    Raises
+    ------
+    DeviceError
+        If there is no usable device.
+
+    Warns
+    -----
+    ProfileWarning
+        For a file that is ignored, because it is damaged or of another version.
+    """
+    return get_runtime(device).profile()[0]
+
+
+def _devices(
     device: Any, m: int, n: int, options: AlignOptions, plan: Any
 ) -> list[tuple[Runtime, float]]:
     """The devices to choose from, and the seconds they are expected to take (see `by_time`)."""
@@ -163,7 +186,7 @@ def devices_for(
     return [(get_runtime(one), seconds) for one, seconds in by_time(device, kind)]
 
 
-def predict_on(
+def _predicted(
     runtime: Runtime,
     m: int,
     n: int,
@@ -173,12 +196,10 @@ def predict_on(
     prune: bool = True,
 ) -> Prediction:
     """`predict` for two lengths, or the sequences of a job, with options that are checked."""
-    setting, path = (
-        setting_of(runtime, plan, options.scoring, options.mode),
-        options.output == "path",
-    )
-    seen = replace(setting.seen, alike=path)
-    setting = replace(setting, seen=seen, paths=int(path or options.output == "matches"))
+    path = options.output == "path"
+    setting = setting_of(runtime, plan, options.scoring, options.mode)
+    paths = int(path or options.output == "matches")
+    setting = replace(setting, seen=replace(setting.seen, alike=path), paths=paths)
     if job is not None:
         setting, foreseen = pair_forecast(setting, job.frame, job.both, path, prune)
     else:
@@ -189,15 +210,7 @@ def predict_on(
     return predicted(setting, m, n, *runtime.profile(), foreseen, options.free)
 
 
-def _are_lengths(a: Any, b: Any) -> bool:
-    """Are these two lengths, rather than two sequences?  Raises InputError for one of each."""
-    numbers = [not isinstance(one, str | bytes) and not hasattr(one, "__len__") for one in (a, b)]
-    if numbers[0] != numbers[1]:
-        raise InputError("give two lengths or two sequences, not one of each")
-    return numbers[0]
-
-
-def length_of(value: Any, name: str) -> int:
+def _length(value: Any, name: str) -> int:
     """A number of letters.  Raises InputError."""
     length = whole_number(value, f"{name} (a number of letters)", 1)
     if length > MOST_LETTERS:

@@ -76,10 +76,11 @@ def scores_asked(args: Namespace) -> dict[str, Any]:
     scores, gaps = (match, mismatch) if args.matrix is None else args.matrix, None
     given = args.gap_open, args.gap_extend
     if given != (None, None):  # one that is not given is the usual one
-        from ..scoring.arguments import substitution_scores, usual_gaps
+        from ..scoring.arguments import substitution_scores
+        from ..scoring.matrices import DEFAULT_GAPS, USUAL_GAPS
 
         name = "" if args.matrix is None else substitution_scores(args.matrix)[1]["name"]
-        both = zip(given, usual_gaps(name), strict=True)
+        both = zip(given, USUAL_GAPS.get(name, DEFAULT_GAPS), strict=True)
         gaps = tuple(usual if own is None else own for own, usual in both)
     return {"sub_score": scores, "gap_cost": gaps}
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..scoring.scoring import NO_CODE
+from ..sequences.alphabet import NO_CODE
 from .batch_groups import Pieces, in_pieces, lonely
 from .batch_launch import Batches, Bools, Ints
 from .batch_layout import Part, PartOf, parts

@@ -10,8 +10,7 @@ import numpy as np
 
 from ..errors import InternalError, PyswError, RangeError
 from ..results.alignment import Alignment
-from ..scoring.positions import sequence_of
-from ..scoring.precision import check_range
+from ..scoring.positions import PositionMatrix
 from ..sequences.sequence import as_sequence
 from .batch_layout import Lengths, Part, as_halves, blame
 from .batch_results import UNKNOWN, PairResults
@@ -84,11 +83,11 @@ class OneByOne:
 
     def check_pair(self, query: Any, target: Any) -> None:
         """Raise what is wrong with two sequences, if anything is."""
-        a, b = (
-            as_sequence(one, what, alphabet=self.scoring.alphabet)
-            for one, what in ((sequence_of(query), "query"), (target, "target"))
-        )
-        check_range(self.scoring, len(a), len(b), self.mode)
+        query = query.sequence if isinstance(query, PositionMatrix) else query
+        alphabet = self.scoring.alphabet
+        a = as_sequence(query, "query", alphabet=alphabet)
+        b = as_sequence(target, "target", alphabet=alphabet)
+        self.scoring.bounds.check_range(len(a), len(b), self.mode)
         make_frames(a, b, None, None, self.strand, self.scoring)
 
     def check_lengths(self, part: Part, lengths: Lengths, first: int) -> None:
@@ -108,7 +107,7 @@ class OneByOne:
             self.check(first + shortest)
         try:
             for k in longest:
-                check_range(self.scoring, int(lengths[k, 0]), int(lengths[k, 1]), self.mode)
+                self.scoring.bounds.check_range(int(lengths[k, 0]), int(lengths[k, 1]), self.mode)
         except RangeError:
             for k in range(len(lengths)):
                 self.check_letters(first + k)

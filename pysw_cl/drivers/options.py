@@ -26,10 +26,10 @@ from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 from ..errors import InputError, choice, file_name, flag, is_number, shown, whole_number
 from ..planning.plan import Plan
+from ..scoring.arguments import check_sense
 from ..scoring.matrices import is_name
-from ..scoring.positions import scoring_of
+from ..scoring.positions import PositionMatrix
 from ..scoring.scoring import Scoring, cached_scoring
-from ..scoring.sense import check_sense
 from ..sequences.view import as_range, check_strand
 from .batch_results import fields_of
 from .problem import FreeEnds, check_mode
@@ -164,13 +164,17 @@ class Options(Checked):
         made = isinstance(self.sub_score, Scoring)
         _set(self, "scoring", self.sub_score if made else cached_scoring(*given))
         if not (made or self.allow_odd_scoring):
-            check_sense(self.sub_score, self.scoring, str(getattr(self, "mode", "local")))
+            check_sense(self.sub_score, self.scoring.highest, str(getattr(self, "mode", "local")))
         check_strand(self.strand, self.scoring.letters)
 
     def of_query(self: Kind, query: Any) -> Kind:
         """These options for a query, which may be a `PositionMatrix` with scores of its own."""
-        own = scoring_of(query, vars(self))
-        return self if own is None or own is self.scoring else replace(self, sub_score=own)
+        if not isinstance(query, PositionMatrix):
+            if self.scoring.by_position:
+                raise InputError("the query is no position matrix, and the first one of all is")
+            return self
+        own = query.scoring_beside(vars(self))
+        return self if own is self.scoring else replace(self, sub_score=own)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

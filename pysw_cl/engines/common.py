@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from enum import IntFlag
 from functools import cache
 from typing import Any
 
@@ -23,6 +24,21 @@ SCORES: Mapping[str, Mapping[str, str]] = {
     "matrix": {"matrix": INTS, "wide": "int", "lift": "int"},
     "permute4": {"words": INTS, "lift": "int"},
 }
+
+
+class FreeEnd(IntFlag):
+    """Ends whose gaps cost nothing, as kernels take them (cl/base.clh has the same ones); those of
+    the query consume target, and the other way round."""
+
+    LEAD_QUERY = 1
+    TRAIL_QUERY = 2
+    LEAD_TARGET = 4
+    TRAIL_TARGET = 8
+
+    @classmethod
+    def of(cls, flags: Iterable[bool]) -> int:
+        """The bits of four booleans, in the order above."""
+        return sum(bool(flag) << place for place, flag in enumerate(flags))
 
 
 def named(arguments: Mapping[str, str]) -> tuple[str, ...]:

@@ -112,14 +112,22 @@ class StripCost(Cost):
         return self._kept[key]
 
     def wave(self, plan: PlanFields, alpha: Count, m: int, n: int, B: Count, chunk: Count) -> Wave:
-        """The strips of a tile."""
-        return strip_wave(plan, alpha, m, n, B, chunk)
+        """The strips of a tile of m x n cells, which follow each other."""
+        strips, shared = -(-m // (plan.T * alpha)), plan.lane_set.shares_strips(plan.form)
+        return plan.machine.wave(strips, B, n + plan.T, lag_of(plan.T, chunk, n), shared)
 
     def sections(self, plan: PlanFields, cut: Cut, m: int, n: int) -> Count:
-        """Strips of different sections run at once; those of one section follow each other."""
-        wave, checks = section_wave(plan, cut, m, n), (cut.sections - 1) * m * (1 - cut.proven)
-        checking = checks * plan.machine.times.of("call").get("check", 0.0)
+        """See `Cost`."""
+        wave, checks = self.side_by_side(plan, cut, m, n), (cut.sections - 1) * m
+        checking = checks * (1 - cut.proven) * plan.machine.times.of("call").get("check", 0.0)
         return _section_line(plan, cut, wave.share).seconds(wave, cut.chunk) + checking
+
+    def side_by_side(self, plan: PlanFields, cut: Cut, m: int, n: int) -> Wave:
+        """The strips of a tile in sections: those of different ones run at once, those of one
+        follow each other."""
+        strips, width = -(-m // (plan.T * cut.alpha)), -(-n // cut.sections) + cut.overlap + plan.T
+        sections, lag = whole(plan, cut.sections, cut.B), lag_of(plan.T, cut.chunk, width)
+        return plan.machine.side_by_side(strips, sections, cut.B, width, lag)
 
     def rounds(self, plan: PlanFields, cut: Cut, m: int) -> Count:
         """About how many strips each group best takes of sections: arrays.  ``cut``: ways to cut a
@@ -153,8 +161,8 @@ class RowCost(StripCost):
     segment waits less than a row for the one to its left: how long is a time of its own."""
 
     def wave(self, plan: PlanFields, alpha: Count, m: int, n: int, B: Count, chunk: Count) -> Wave:
-        """The segments of a tile."""
-        return row_wave(plan, alpha, m, n, B)
+        """The segments of a tile, B at once."""
+        return plan.machine.wave(-(-n // (plan.T * alpha)), B, m, 0)
 
     def tile_with_moves(self, plan: PlanFields, alpha: int, m: int, n: int) -> float:
         """Its cells: other lanes compute it."""
@@ -167,19 +175,6 @@ def _section_line(plan: PlanFields, cut: Cut, share: Count) -> Line:
     return (pace.lines if isinstance(cut.alpha, np.ndarray) else pace.line)(cut.alpha, share)
 
 
-def strip_wave(plan: PlanFields, alpha: Count, m: int, n: int, B: Count, chunk: Count) -> Wave:
-    """The strips of a tile of m x n cells, which follow each other."""
-    strips, shared = -(-m // (plan.T * alpha)), plan.lane_set.shares_strips(plan.form)
-    return plan.machine.wave(strips, B, n + plan.T, lag_of(plan.T, chunk, n), shared)
-
-
-def section_wave(plan: PlanFields, cut: Cut, m: int, n: int) -> Wave:
-    """The strips of a tile in sections."""
-    strips, width = -(-m // (plan.T * cut.alpha)), -(-n // cut.sections) + cut.overlap + plan.T
-    sections, lag = whole(plan, cut.sections, cut.B), lag_of(plan.T, cut.chunk, width)
-    return plan.machine.side_by_side(strips, sections, cut.B, width, lag)
-
-
 def shared_sections(plan: PlanFields, B: Count) -> Count:
     """Neighbouring sections that share a work-group, if B strips are swept at once."""
     shared, schedulers = plan.lane_set.shared_sections, plan.machine.schedulers
@@ -190,11 +185,6 @@ def whole(plan: PlanFields, sections: Count, B: Count) -> Count:
     """So many sections, or more, so that those that share a group fill all groups."""
     shared = shared_sections(plan, B)
     return -(-sections // shared) * shared
-
-
-def row_wave(plan: PlanFields, alpha: Count, m: int, n: int, B: Count) -> Wave:
-    """The segments of a tile that is computed row by row, B at once."""
-    return plan.machine.wave(-(-n // (plan.T * alpha)), B, m, 0)
 
 
 class CellCost(Cost):

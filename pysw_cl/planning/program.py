@@ -8,7 +8,6 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
-from ..scoring.precision import Bounds, worst
 from ..scoring.scoring import Scoring
 from . import sizes
 from .lane_sets import LANE_SETS, MIXED
@@ -36,13 +35,13 @@ def narrow_score(plan: Plan, scoring: Scoring, columns: int, four: bool, local: 
     "match" compares and selects.  "matrix" makes a query profile of bytes for each strip.
     "permute4" has the scores of four target letters in the bytes of a word; ``four``: has the
     target no others, and can the device permute bytes?  ``local``: is H never below 0?"""
-    bounds = Bounds.of(scoring)
-    fits = bounds.fits16(scoring, plan.strip_rows, plan.chunk, plan.T)
+    bounds = scoring.bounds
+    fits = bounds.fits16(plan.strip_rows, plan.chunk, plan.T)
     kinds = plan.lane_set.scores
-    bytes_do = scoring.highest <= 127 and max(worst(scoring), min(0, scoring.lowest)) >= -128
+    bytes_do = scoring.highest <= 127 and bounds.lowest >= -128
     if fits and kinds.permute4 and four and bytes_do:
         return "permute4"
-    pair = scoring.source.compared(worst(scoring))
+    pair = scoring.source.compared(scoring.bounds.worst)
     if pair is not None and fits and kinds.compare(len(scoring.matrix), *pair):
         return "match"
     plan = plan.for_scores("matrix")
@@ -50,7 +49,7 @@ def narrow_score(plan: Plan, scoring: Scoring, columns: int, four: bool, local: 
     most_rows = plan.lane_set.profile_rows(plan.T)
     rows = plan.alpha <= most_rows or striped(plan, plan.form, "matrix", local)
     letters = most is None or scoring.matrix.shape[1] < most
-    fits = bounds.fits16(scoring, plan.strip_rows, plan.chunk, plan.T)
+    fits = bounds.fits16(plan.strip_rows, plan.chunk, plan.T)
     profiled = bytes_do and kinds.profile_rows and rows and letters and columns >= LEAST_PROFILED
     return "matrix" if profiled and fits else None
 
@@ -122,7 +121,7 @@ def striped_rows(plan: Plan) -> float:
 def _mixes(scoring: Scoring) -> bool:
     """Can lanes of 11 bits compute these scores: compare, select, and never lose by a match?"""
     pair = scoring.source.compared()
-    return pair is not None and pair[0] >= pair[1] and Bounds.of(scoring).mixed
+    return pair is not None and pair[0] >= pair[1] and scoring.bounds.mixed
 
 
 def mixed_plan(
@@ -192,7 +191,7 @@ def widths_of(
     launch of one tile (not ``apart``), in which moves are not stored and cells are not collected.
     """
     widths = set(plan.lane_set.widths)
-    if not local or not best or Bounds.of(scoring).limit8 < 0:
+    if not local or not best or scoring.bounds.limit8 < 0:
         widths.discard(8)
     whole = local and best and not apart and plan.form == "ticketed" and plan.alpha > 1
     if not whole or not _mixes(scoring):
@@ -303,7 +302,7 @@ def program_of(plan: Plan, scoring: Scoring, score: str, local: bool, **own: Any
     """The program of a plan's lanes for these scores; ``own``: its other fields."""
     lanes, size = plan.lane_set, (plan.strip_rows, plan.chunk, plan.T, plan.alpha)
     # skewed H fit 15 bits, and skewed substitution scores 8 bits
-    skewed = lanes.skews and Bounds.of(scoring).fits16(scoring, *size)
+    skewed = lanes.skews and scoring.bounds.fits16(*size)
     return Program(
         plan=plan,
         score=score,
@@ -320,7 +319,7 @@ def mixed_macros(scoring: Scoring, widths: tuple[int, ...]) -> tuple[tuple[str, 
     """The macros of lanes of 11 bits; none without these."""
     if MIXED not in widths:
         return ()
-    pair = scoring.source.compared(worst(scoring))
+    pair = scoring.source.compared(scoring.bounds.worst)
     assert pair is not None
     first, extend = scoring.gap_open + scoring.gap_extend, scoring.gap_extend
     return ("MATCH", pair[0]), ("MISMATCH", pair[1]), ("GAP_FIRST", first), ("GAP_EXTEND", extend)

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from statistics import median
 from typing import Any
+
+import numpy as np
 
 from ..errors import ProfileError
 from ..planning.profiles.profile import Profile
@@ -40,7 +42,6 @@ def plot_tuning(profile: Profile, path: str | os.PathLike[str], units: int | Non
     Raises ProfileError if the profile holds no runs with a B, and InputError and FormatError as
     :func:`.plot.plot` does.
     """
-    figure_of = require()
     units = units or profile.identity.compute_units or 1
     subjects = _by_subject(
         profile,
@@ -49,7 +50,7 @@ def plot_tuning(profile: Profile, path: str | os.PathLike[str], units: int | Non
     )
     columns = 1 if len(subjects) == 1 else 2
     rows = -(-len(subjects) // columns)
-    figure = figure_of(figsize=(6.4 * columns, 0.4 + 3.9 * rows), layout="constrained")
+    figure = require()(figsize=(6.4 * columns, 0.4 + 3.9 * rows), layout="constrained")
     for number, (subject, runs) in enumerate(subjects.items(), 1):
         axes = figure.add_subplot(rows, columns, number)
         _draw_search(axes, subject, runs, profile.parameters.get(subject, {}), units)
@@ -68,19 +69,24 @@ def plot_model(profile: Profile, path: str | os.PathLike[str]) -> None:
     Raises ProfileError if the profile holds no runs with a prediction, and InputError and
     FormatError as :func:`.plot.plot` does.
     """
-    figure_of = require()
     subjects = _by_subject(
         profile,
         "runs with a prediction",
         lambda run: run.get("predicted") and run.get("use") in USES,
     )
-    figure = figure_of(figsize=(7.6, 7), layout="constrained")
+    figure = require()(figsize=(7.6, 7), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    drawn = set()
     for number, (subject, runs) in enumerate(subjects.items()):
-        _draw_model(above, below, runs, f"C{number}")
+        for use, (marker, filled, _) in USES.items():
+            if some := [run for run in runs if run["use"] == use]:
+                drawn.add(use)
+                face = f"C{number}" if filled else "white"
+                look = {"fmt": marker, "color": f"C{number}", "mfc": face, "ms": 5, "elinewidth": 1}
+                _draw_model(above, below, some, look)
         above.plot([], [], "s", color=f"C{number}", label=subject)
     for use, (marker, filled, words) in USES.items():
-        if any(run["use"] == use for runs in subjects.values() for run in runs):
+        if use in drawn:
             face = "0.3" if filled else "white"
             above.plot([], [], marker, color="0.3", mfc=face, label=f"measured, {words}")
     above.plot([], [], "x", color="black", label="predicted")
@@ -113,31 +119,32 @@ def _draw_search(
     wanted = tuple(chosen.get(name) for name in FIXED)
     best = wanted if wanted in lines else max(lines, key=lambda key: len(lines[key]))
     own = dict(sorted(lines.pop(best).items()))
+    middles = {blocks: median(times) for blocks, times in own.items()}
     points = [(blocks, seconds) for blocks, times in own.items() for seconds in times]
-    middles = [(blocks, median(times)) for blocks, times in own.items()]
     others = [(blocks, median(times)) for one in lines.values() for blocks, times in one.items()]
     if others:
-        axes.plot(*_both(others), ".", color="0.7", zorder=1, label="other values of these")
-    axes.plot(*_both(points), ".", color="C0", alpha=0.4, zorder=2)
-    words = ", ".join(
-        f"{name} = {v:g}" for name, v in zip(FIXED, best, strict=True) if v is not None
+        axes.plot(
+            *zip(*others, strict=True), ".", color="0.7", zorder=1, label="other values of these"
+        )
+    axes.plot(*zip(*points, strict=True), ".", color="C0", alpha=0.4, zorder=2)
+    said = (f"{name} = {v:g}" for name, v in zip(FIXED, best, strict=True) if v is not None)
+    axes.plot(
+        *zip(*middles.items(), strict=True), "o-", color="C0", ms=4, zorder=3, label=", ".join(said)
     )
-    axes.plot(*_both(middles), "o-", color="C0", ms=4, zorder=3, label=words)
     if "groups" in chosen:
         taken = round(chosen["groups"] * units)
         axes.axvline(taken, color="C3", linewidth=1.5, zorder=1)
         if taken in own:
             look = {"ms": 11, "mfc": "none", "mec": "C3", "mew": 1.8, "zorder": 4}
-            axes.plot(taken, median(own[taken]), "o", **look)
+            axes.plot(taken, middles[taken], "o", **look)
         axes.plot([], [], "-", color="C3", label=f"chosen: B = {taken:,}")
-    last = max(blocks for blocks, _ in [*middles, *others])
-    step = units * max(1, -(-last // (units * MOST_LINES)))
-    for place in range(step, last + 1, step):
+    blocks, times = zip(*points, *others, strict=True)
+    step = units * max(1, -(-max(blocks) // (units * MOST_LINES)))
+    for place in range(step, max(blocks) + 1, step):
         axes.axvline(place, color="0.75", linewidth=0.8, linestyle=":", zorder=0)
-    if step > 1 and last >= step:
+    if step > 1 and max(blocks) >= step:
         text = f"the {units:,} compute units" if step == units else f"{step:,}"
         axes.plot([], [], ":", color="0.6", linewidth=0.8, label=f"multiples of {text}")
-    times = [seconds for _, seconds in [*points, *others]]
     if max(times) > LOG_FROM * min(times):
         axes.set_yscale("log")
     else:
@@ -150,25 +157,16 @@ def _draw_search(
     axes.legend(fontsize="small", framealpha=0.9)
 
 
-def _both(points: list[tuple[int, float]]) -> Iterator[tuple[float, ...]]:
-    """The places of points along both axes."""
-    return zip(*points, strict=True)
-
-
-def _draw_model(above: Any, below: Any, runs: list[Run], color: str) -> None:
-    """One subject's points: times above, errors below, both over the cells."""
-    for run in runs:
-        cells, seconds = run["m"] * run["n"], run["seconds"]
-        middle, predicted = median(seconds), run["predicted"]
-        marker, filled, _ = USES[run["use"]]
-        face = color if filled else "white"
-        look = {"fmt": marker, "color": color, "mfc": face, "ms": 5, "elinewidth": 1}
-        reach = [[middle - min(seconds)], [max(seconds) - middle]]
-        above.errorbar(cells, middle, yerr=reach, **look)
-        above.loglog(cells, predicted, "x", color="black", ms=4, zorder=5)
-        lower, upper = (100 * (predicted / t - 1) for t in (max(seconds), min(seconds)))
-        off = 100 * (predicted / middle - 1)
-        below.errorbar(cells, off, yerr=[[off - lower], [upper - off]], **look)
+def _draw_model(above: Any, below: Any, runs: list[Run], look: dict[str, Any]) -> None:
+    """Runs in one look: times above, errors below, both over the cells."""
+    cells, predicted = np.array([(run["m"] * run["n"], run["predicted"]) for run in runs]).T
+    least, middle, most = np.array(
+        [[f(run["seconds"]) for run in runs] for f in (min, median, max)]
+    )
+    above.errorbar(cells, middle, yerr=[middle - least, most - middle], **look)
+    above.loglog(cells, predicted, "x", color="black", ms=4, zorder=5)
+    upper, off, lower = (100 * (predicted / seconds - 1) for seconds in (least, middle, most))
+    below.errorbar(cells, off, yerr=[off - lower, upper - off], **look)
 
 
 def _by_subject(profile: Profile, what: str, drawn: Callable[[Run], Any]) -> dict[str, list[Run]]:

@@ -22,31 +22,23 @@ from ..sequences.alphabet import (
 )
 from ..sequences.coded import Alphabet
 from ..sequences.lent import refuse_masked
-from .matrices import USUAL_GAPS, canonical_name, is_name, load_matrix, read_matrix
+from .matrices import DEFAULT_GAPS, USUAL_GAPS, canonical_name, is_name, load_matrix, read_matrix
 from .protein import with_stand_ins
-
-_FORMS = (
-    "sub_score takes (match, mismatch), a matrix name such as 'BLOSUM62', a file in NCBI's format, "
-    "a scikit-bio SubstitutionMatrix, one of Biopython's matrices, (array, letters), or (array, "
-    "Alphabet)"
-)
-
 
 #: Every score and gap cost, after scaling, is smaller than this.
 SCORE_LIMIT = 1 << 20
 #: The ``unknown`` that makes letters outside the alphabet errors.
 ERROR = "error"
-#: The gap cost without a matrix, and with one that has no usual cost.
-DEFAULT_GAPS = (3, 2)
-
-
 #: A square array of scores, rows for the query, and what else `Scoring` has of them, by its fields.
 Substitutions = tuple[NDArray[np.float64], dict[str, Any]]
 
 
 def substitution_scores(sub_score: Any) -> Substitutions:
     """What a user's ``sub_score`` means.  Raises ScoringError; see `make_scoring`."""
-    if isinstance(sub_score, os.PathLike) or _is_file(sub_score):
+    file = isinstance(sub_score, os.PathLike)
+    if isinstance(sub_score, str) and not is_name(sub_score):  # the name of a matrix is that matrix
+        file = looks_like_path(sub_score) or os.path.isfile(sub_score)  # noqa: PTH113
+    if file:
         return _matrix_of(*read_matrix(sub_score))
     if isinstance(sub_score, str):
         named, letters = load_matrix(sub_score)
@@ -54,9 +46,7 @@ def substitution_scores(sub_score: Any) -> Substitutions:
     if hasattr(sub_score, "alphabet") and sub_score.alphabet is not None:
         scores = sub_score.scores if hasattr(sub_score, "scores") else sub_score
         return _matrix_of(scores, sub_score.alphabet)
-    if not _is_pair(sub_score):
-        raise ScoringError(f"{_FORMS}; not {shown(sub_score)}")
-    first, second = sub_score
+    first, second = sub_score if _is_pair(sub_score) else (None, None)
     if match_mismatch(sub_score) is not None:
         match, mismatch = (_number(v, "a substitution score") for v in (first, second))
         letters = NUCLEOTIDES + AMBIGUITY
@@ -72,7 +62,11 @@ def substitution_scores(sub_score: Any) -> Substitutions:
         isinstance(second, Sequence) and all(isinstance(c, str) for c in second)
     ):
         return _matrix_of(first, second)
-    raise ScoringError(f"{_FORMS}; not {shown(sub_score)}")
+    raise ScoringError(
+        "sub_score takes (match, mismatch), a matrix name such as 'BLOSUM62', a file in NCBI's "
+        "format, a scikit-bio SubstitutionMatrix, one of Biopython's matrices, (array, letters), "
+        f"or (array, Alphabet); not {shown(sub_score)}"
+    )
 
 
 def match_mismatch(sub_score: Any) -> tuple[Any, Any] | None:
@@ -80,13 +74,6 @@ def match_mismatch(sub_score: Any) -> tuple[Any, Any] | None:
     if _is_pair(sub_score) and all(isinstance(v, numbers.Real) for v in sub_score):
         return sub_score[0], sub_score[1]
     return None
-
-
-def _is_file(sub_score: Any) -> bool:
-    """Is it the path of a matrix file?  What is the name of a matrix is that matrix."""
-    if not isinstance(sub_score, str) or is_name(sub_score):
-        return False
-    return looks_like_path(sub_score) or (bool(sub_score) and os.path.isfile(sub_score))  # noqa: PTH113
 
 
 def _matrix_of(scores: Any, alphabet: Any) -> Substitutions:
@@ -164,7 +151,7 @@ def gap_costs(gap_cost: Any, matrix: str = "") -> NDArray[np.float64]:
     """(open, extend) from a user's ``gap_cost``; None means what is usual for the named
     ``matrix``.  Raises ScoringError; see `make_scoring`."""
     if gap_cost is None:
-        pair: tuple[float, float] = usual_gaps(matrix)
+        pair: tuple[float, float] = USUAL_GAPS.get(matrix, DEFAULT_GAPS)
     elif isinstance(gap_cost, numbers.Real):
         pair = (0.0, _number(gap_cost, "gap_cost"))
     elif _is_pair(gap_cost):
@@ -220,9 +207,33 @@ def letter_index(letter: Any, letters: str, what: str = "unknown") -> int:
     return index
 
 
-def usual_gaps(matrix: str) -> tuple[int, int]:
-    """(open, extend) where the user gives none: what is usual for a named matrix, else (3, 2)."""
-    return USUAL_GAPS.get(canonical_name(matrix), DEFAULT_GAPS)
+def check_sense(sub_score: Any, highest: int, mode: str) -> None:
+    """Raise ScoringError for scores that are well-formed, but hardly what anybody means in a mode.
+
+    ``sub_score``: what the user gave; ``highest``: the highest score in it.  In local mode some
+    score has to be positive, or the best alignment is always the empty one.  A mismatch above 0 is
+    a penalty with the wrong sign: minimap2 and bwa take penalties as positive numbers, this package
+    adds scores.  In global mode scores may have any sign, as in edit distances, but a mismatch must
+    not score more than a match.
+    """
+    pair, anyway = match_mismatch(sub_score), "allow_odd_scoring=True takes it as it is"
+    if mode == "local":
+        if pair is not None and pair[1] > 0:
+            raise ScoringError(
+                f"a mismatch scores {shown(pair[1])}: scores are added here, so a mismatch is "
+                f"negative, as in (1, -3), where minimap2 and bwa take a positive penalty; "
+                f"{anyway}"
+            )
+        if highest <= 0:
+            raise ScoringError(
+                "no two letters score more than 0, so the best local alignment is always empty; "
+                f"give a positive match, or align with mode='global'; {anyway}"
+            )
+    elif pair is not None and pair[1] > pair[0]:
+        raise ScoringError(
+            f"a mismatch scores {shown(pair[1])}, more than a match ({shown(pair[0])}): scores are "
+            f"added here, and penalties are negative; {anyway}"
+        )
 
 
 def _is_pair(value: Any) -> bool:

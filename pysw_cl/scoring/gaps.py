@@ -48,13 +48,12 @@ def from_cudalign(first: Number = 5, extension: Number = 2) -> tuple[Number, Num
 def from_biopython(open_gap_score: Number, extend_gap_score: Number) -> tuple[Number, Number]:
     """The scores of Biopython's PairwiseAligner, which are negative and are added: that of the
     first letter of a gap and of each further one."""
-    given = open_gap_score, extend_gap_score
-    for score in given:
+    for score in (open_gap_score, extend_gap_score):
         if not is_number(score) or score > 0:
             raise ScoringError(
                 f"Biopython's gap scores are 0 or negative, such as -10; not {shown(score)}"
             )
-    return _first_and_next(-given[0], -given[1], "open_gap_score", "extend_gap_score")
+    return _first_and_next(-open_gap_score, -extend_gap_score, "open_gap_score", "extend_gap_score")
 
 
 def from_bwa(gap_open: Any = 6, gap_extend: Any = 1) -> tuple[Number, Number]:
@@ -74,8 +73,7 @@ def from_bwa(gap_open: Any = 6, gap_extend: Any = 1) -> tuple[Number, Number]:
 
 def from_fasta(f: Number, g: Number) -> tuple[Number, Number]:
     """FASTA's -f and -g, in either sign: ``f + k * g``, as here."""
-    first, further = (abs(x) if isinstance(x, numbers.Real) else x for x in (f, g))
-    return _checked(first, further)
+    return _checked(*(abs(x) if isinstance(x, numbers.Real) else x for x in (f, g)))
 
 
 def from_minimap2(gap_open: Any, gap_extend: Any) -> tuple[Number, Number]:

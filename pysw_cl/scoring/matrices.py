@@ -39,29 +39,27 @@ USUAL_GAPS = {
     "PAM250": (14, 2),
     "NUC.4.4": (12, 4),
 }
+#: The same without a matrix, and with one that has no usual cost.
+DEFAULT_GAPS = (3, 2)
 
 
 @cache
-def _lines() -> dict[str, str]:
+def matrix_lines() -> dict[str, str]:
+    """What is shipped of each matrix, by its name: its letters and its scores."""
     text = files(__package__).joinpath("data/matrices.txt").read_text("ascii")
     rows = (line.partition(" ") for line in text.splitlines() if not line.startswith("#"))
     return {name: rest for name, _, rest in rows}
 
 
-def matrix_names() -> list[str]:
-    """The names that `load_matrix` knows, aliases left out."""
-    return list(_lines())
-
-
 def canonical_name(name: str) -> str:
-    """A name as `matrix_names` spells it; one that is not there is only made upper case."""
+    """A name as `matrix_lines` spells it; one that is not there is only made upper case."""
     key = name.strip().upper()
     return ALIASES.get(key, key)
 
 
 def is_name(name: str) -> bool:
     """Does `load_matrix` know this name?"""
-    return canonical_name(name) in _lines()
+    return canonical_name(name) in matrix_lines()
 
 
 @cache
@@ -72,7 +70,7 @@ def load_matrix(name: str) -> tuple[NDArray[np.int32], str]:
     unknown name and says which known names are like it.
     """
     key = canonical_name(name)
-    known = _lines()
+    known = matrix_lines()
     if key not in known:
         close = difflib.get_close_matches(key, [*known, *ALIASES], n=4, cutoff=0.5)
         blosum = "/".join(name[6:] for name in known if name.startswith("BLOSUM"))

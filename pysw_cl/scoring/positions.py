@@ -82,19 +82,16 @@ class PositionMatrix:
                 f"the score of position {row + 1} and {columns[column]} is "
                 f"{values[row, column]:g}; a position matrix has whole numbers below {SCORE_LIMIT}"
             )
-        whole_scores = values.astype(np.int32)
-        whole_scores.flags.writeable = False
-        if query is None:
-            known = Sequence(name, "", np.frombuffer(UNKNOWN_LETTER * len(values), np.uint8))
-        else:
-            known = as_sequence(query, "query", alphabet=None)
+        given = UNKNOWN_LETTER * len(values) if query is None else query
+        known = as_sequence(given, "query", alphabet=None)
         if len(known) != len(values):
             raise SequenceError(
                 f"the query has {len(known):,} letters, and the position matrix {len(values):,} "
                 "rows; it takes one for each letter"
             )
         #: int32, positions x letters of a target; read-only.
-        self.scores = whole_scores
+        self.scores = values.astype(np.int32)
+        self.scores.flags.writeable = False
         #: The letters of a target.
         self.letters = columns
         #: The letters of the positions; None: they are not known.
@@ -102,8 +99,7 @@ class PositionMatrix:
         #: The letter as which other letters of targets are taken; "error": they are refused.
         self.unknown = unknown
         self._other = "" if unknown == ERROR else columns[letter_index(unknown, columns)]
-        #: The scoring that was made last, by its gap cost.
-        self.made: dict[str, Scoring] = {}
+        self._made: dict[str, Scoring] = {}
         #: What stands in a query's place.
         self.sequence = Sequence(name or known.name, known.description, known.letters)
 
@@ -139,57 +135,47 @@ class PositionMatrix:
         if not isinstance(place, slice) or place.step == 0:
             raise InputError(f"a position matrix is cut by slices, not by {shown(place)}")
         query = None if self.query is None else self.query[place]
-        own = self.sequence.name, self.unknown
-        return PositionMatrix(self.scores[place], self.letters, query, *own)
+        name = self.sequence.name
+        return PositionMatrix(self.scores[place], self.letters, query, name, self.unknown)
 
     def scoring(self, gap_cost: Any = None) -> Scoring:
-        """Its scoring, with a gap cost as for `make_scoring`."""
-        gaps = gap_costs(gap_cost, "BLOSUM62")
-        matrix, gap_open, gap_extend, scale = integers(self.scores.astype(np.float64), gaps)
-        table = encoding_table(self.letters, range(len(self.letters)), self._other)
-        return Scoring(
-            matrix=matrix,
-            match_mismatch=None,
-            gap_open=gap_open,
-            gap_extend=gap_extend,
-            letters=self.letters,
-            query_encoding=table,
-            target_encoding=table,
-            scale=scale,
-            unknown=self._other,
-            substitutions=f"a matrix of {len(self):,} positions and {self.letters}",
-            by_position=True,
-            ids=None if self.query is None else table[self.query.read()],
-        )
-
-
-def sequence_of(query: Any) -> Any:
-    """What a comparison takes as its query: of a `PositionMatrix` a `Sequence`."""
-    return query.sequence if isinstance(query, PositionMatrix) else query
-
-
-def scoring_of(query: Any, options: Mapping[str, Any]) -> Scoring | None:
-    """The scoring of a query that is a `PositionMatrix`; None for any other.  Raises InputError for
-    options that cannot stand beside it."""
-    sub_score = options["sub_score"]
-    own = isinstance(sub_score, Scoring) and sub_score.by_position  # of the first query of many
-    if not isinstance(query, PositionMatrix):
-        if own:
-            raise InputError("the query is no position matrix, and the first one of all is")
-        return None
-    if isinstance(sub_score, Scoring) and not own:
-        raise InputError("an Aligner has its own scores; call align for a position matrix")
-    for name, usual in USUAL.items():
-        value = usual if own and name == "sub_score" else options[name]
-        plain = type(value) is not tuple or match_mismatch(value) is not None
-        if type(value) is not type(usual) or not plain or value != usual:
-            raise InputError(
-                f"{name}={shown(value)} cannot stand beside a position matrix, whose scores are "
-                "its own and of one strand"
+        """Its scoring, with a gap cost as for `make_scoring`; the last one is kept."""
+        key = repr(gap_cost)
+        made = self._made.get(key)  # another thread may change it
+        if made is None:
+            gaps = gap_costs(gap_cost, "BLOSUM62")
+            matrix, gap_open, gap_extend, scale = integers(self.scores.astype(np.float64), gaps)
+            table = encoding_table(self.letters, range(len(self.letters)), self._other)
+            made = Scoring(
+                matrix=matrix,
+                match_mismatch=None,
+                gap_open=gap_open,
+                gap_extend=gap_extend,
+                letters=self.letters,
+                query_encoding=table,
+                target_encoding=table,
+                scale=scale,
+                unknown=self._other,
+                substitutions=f"a matrix of {len(self):,} positions and {self.letters}",
+                by_position=True,
+                ids=None if self.query is None else table[self.query.read()],
             )
-    key = repr(options["gap_cost"])
-    made = query.made.get(key)  # another thread may change it
-    if made is None:
-        made = query.scoring(options["gap_cost"])
-        query.made = {key: made}
-    return made
+            self._made = {key: made}
+        return made
+
+    def scoring_beside(self, options: Mapping[str, Any]) -> Scoring:
+        """Its scoring in a comparison with these options.  Raises InputError for those that cannot
+        stand beside it."""
+        sub_score = options["sub_score"]
+        of_first = isinstance(sub_score, Scoring) and sub_score.by_position  # of many queries
+        if isinstance(sub_score, Scoring) and not of_first:
+            raise InputError("an Aligner has its own scores; call align for a position matrix")
+        for name, usual in USUAL.items():
+            value = usual if of_first and name == "sub_score" else options[name]
+            plain = type(value) is not tuple or match_mismatch(value) is not None
+            if type(value) is not type(usual) or not plain or value != usual:
+                raise InputError(
+                    f"{name}={shown(value)} cannot stand beside a position matrix, whose scores "
+                    "are its own and of one strand"
+                )
+        return self.scoring(options["gap_cost"])

@@ -27,12 +27,11 @@ from ..sequences.alphabet import (
 )
 from ..sequences.coded import Alphabet
 from ..sequences.sequence import Sequence
-from .arguments import ERROR, SCORE_LIMIT, gap_costs, integers, letter_index, substitution_scores
+from .arguments import ERROR, gap_costs, integers, letter_index, substitution_scores
 from .matrices import is_name
+from .precision import Bounds
 from .protein import AMINO_ACIDS, TAKEN, is_protein
 from .source import MatrixScores, letter_codes
-
-__all__ = ["NO_CODE", "SCORE_LIMIT", "Scoring", "make_scoring"]
 
 #: From this code on a letter is marked as one that is scored as another: no byte of ASCII.
 OTHER = 128
@@ -40,9 +39,9 @@ OTHER = 128
 NAME_LENGTH = 1000
 #: Letters of proteins that no nucleotide has, X left out, which masks either.
 _PROTEIN_ONLY = set(b"EFILPQ")
-_AMINO_BYTES = (AMINO_ACIDS + "BZXUOJ*").encode() + (AMINO_ACIDS + "BZXUOJ").lower().encode()
-
-
+_AMINO = (AMINO_ACIDS + "BZXUOJ*").encode() + (AMINO_ACIDS + "BZXUOJ").lower().encode()
+#: The types of what a scoring may be kept by, and of what is in tuples there.
+_PLAIN = {int, float, str, type(None)}
 #: The fields that say how a scoring was given, and do not decide a result.
 DESCRIPTIVE = ("name", "stand_ins", "substitutions")
 #: Those that few scorings have.
@@ -148,23 +147,23 @@ class Scoring:
         """A score as users see it: an integer, or a float if there are halves."""
         return score if self.scale == 1 else score / self.scale
 
+    @cached_property
+    def bounds(self) -> Bounds:
+        """What its numbers can reach."""
+        return Bounds(self.lowest, self.highest, self.gap_open, self.gap_extend, self.scale)
+
     def coded(self, query: Sequence) -> NDArray[Any]:
         """What is compared of a query: its letters, or numbers of positions."""
         return np.arange(len(query), dtype=np.uint16) if self.by_position else query.letters
 
-    def encode_query(self, letters: Letters) -> NDArray[np.uint8]:
-        """The codes (uint8, same length) of a query's letters (uint8, ASCII).
+    def encode(self, letters: Letters, what: str) -> NDArray[np.uint8]:
+        """The codes (uint8, same length) of letters (uint8, ASCII) of the ``what``, "query" or
+        "target".
 
         Raises SequenceError that names the first letter outside the alphabet and its 1-based
         position.
         """
-        return self._encode(self.query_encoding, letters, "query")
-
-    def encode_target(self, letters: Letters) -> NDArray[np.uint8]:
-        """The codes of a target's letters; see `encode_query`."""
-        return self._encode(self.target_encoding, letters, "target")
-
-    def _encode(self, table: Table, letters: Letters, what: str) -> NDArray[np.uint8]:
+        table = self.target_encoding if what == "target" else self.query_encoding
         codes = translated(table, letters)
         if codes.max(initial=0) == NO_CODE:
             self.check_letters(letters, what)
@@ -172,12 +171,12 @@ class Scoring:
 
     def pair_scores(self, query: NDArray[Any], target: Letters) -> NDArray[np.int32]:
         """The scores of query letters, or positions, with as many target letters, pair by pair.
-        Raises SequenceError as `encode_query` does."""
+        Raises SequenceError as `encode` does."""
         if self.by_position:
-            scores: NDArray[np.int32] = self.matrix[query, self.encode_target(target)]
+            scores: NDArray[np.int32] = self.matrix[query, self.encode(target, "target")]
             return scores
-        indices = self.encode_query(query).astype(np.uint16) * np.uint16(self.matrix.shape[1])
-        indices += self.encode_target(target)
+        indices = self.encode(query, "query").astype(np.uint16) * np.uint16(self.matrix.shape[1])
+        indices += self.encode(target, "target")
         return self.matrix.ravel().take(indices)
 
     def equal(self, query: NDArray[Any], target: Letters) -> NDArray[np.bool_] | None:
@@ -190,16 +189,31 @@ class Scoring:
         return np.asarray(ids == translated(target_ids, target))
 
     def check_letters(self, letters: Letters, what: str, first: int = 0) -> None:
-        """Raise SequenceError for the first letter outside the alphabet, with its 1-based position.
-
-        ``letters`` follow the first ``first`` letters of the sequence ``what``."""
+        """Raise SequenceError for the first letter outside the alphabet, with its 1-based position
+        and what to do.  ``letters`` follow the first ``first`` ones of the sequence ``what``."""
         position = first_outside(self._allowed, letters)
-        if position is not None:
-            raise SequenceError(
-                f"letter {show_byte(int(letters[position]))} at position {first + position + 1} of "
-                f"the {what} is not in the alphabet {self.letters}; "
-                f"{self._instead(letters, what)}"
+        if position is None:
+            return
+        start, nucleotides = letters[:NAME_LENGTH].tobytes(), is_nucleotide(self.letters)
+        usual = "N" if nucleotides else "X"
+        if looks_like_path(start.decode("latin-1")):
+            hint = "this looks like the name of a file, whose sequences read_sequences reads"
+        elif nucleotides and _PROTEIN_ONLY & {*start.upper()} and not start.translate(None, _AMINO):
+            hint = (
+                "this looks like a protein, which takes a matrix: sub_score='BLOSUM62' (in the "
+                "shell: --matrix BLOSUM62)"
             )
+        elif usual in self.letters:
+            hint = (
+                f"correct the {what}, or take such letters as {usual} with unknown='{usual}' (in "
+                f"the shell: --unknown-as {usual})"
+            )
+        else:
+            hint = f"correct the {what}, or choose another matrix"
+        raise SequenceError(
+            f"letter {show_byte(int(letters[position]))} at position {first + position + 1} of "
+            f"the {what} is not in the alphabet {self.letters}; {hint}"
+        )
 
     def knows(self, letters: Letters) -> bool:
         """Are these letters of sequences (no blanks, no gaps), all in the alphabet?"""
@@ -215,26 +229,6 @@ class Scoring:
         if most == NO_CODE:
             return None
         return (codes, False) if most < OTHER else (codes % OTHER, True)
-
-    def _instead(self, letters: Letters, what: str) -> str:
-        """What to do about a sequence with a letter outside the alphabet."""
-        start = letters[:NAME_LENGTH].tobytes()
-        if looks_like_path(start.decode("latin-1")):
-            return "this looks like the name of a file, whose sequences read_sequences reads"
-        protein = not start.translate(None, _AMINO_BYTES) and _PROTEIN_ONLY & set(start.upper())
-        if is_nucleotide(self.letters) and protein:
-            return (
-                "this looks like a protein, which takes a matrix: sub_score='BLOSUM62' (in the "
-                "shell: --matrix BLOSUM62)"
-            )
-        instead = "N" if is_nucleotide(self.letters) else "X"
-        take = (
-            f"take such letters as {instead} with unknown='{instead}' (in the shell: "
-            f"--unknown-as {instead})"
-        )
-        return (
-            f"correct the {what}, or {take if instead in self.letters else 'choose another matrix'}"
-        )
 
     @cached_property
     def _allowed(self) -> bytes:
@@ -282,36 +276,29 @@ class Scoring:
 
         Two gaps of one letter always score more than such a pair.  So scores, ends and paths of
         every alignment stay the same, ties included."""
-        floor = -(2 * (self.gap_open + self.gap_extend) + 1)
+        floor = self.bounds.worst
         pair = self.match_mismatch
         if pair is not None:
             pair = (max(pair[0], floor), max(pair[1], floor))
         return replace(self, matrix=np.maximum(self.matrix, np.int32(floor)), match_mismatch=pair)
 
 
-def _kinds(value: Any) -> list[type] | None:
-    """The types in what is the name of a matrix, a number or a tuple of numbers; else None: a file
-    may change."""
-    if isinstance(value, str):
-        return [str] if is_name(value) else None
-    kinds = [type(part) for part in (value if isinstance(value, tuple) else (value,))]
-    return kinds if {int, float}.issuperset(kinds) else None
-
-
 def cached_scoring(
     sub_score: Any, gap_cost: Any, wildcard: str | None = None, unknown: str = ERROR
 ) -> Scoring:
     """As :func:`make_scoring`; the scoring of plain numbers and names is made once."""
-    kinds = _kinds(sub_score), [] if gap_cost is None else _kinds(gap_cost)
-    if None in kinds or not all(isinstance(text, str | None) for text in (wildcard, unknown)):
-        return make_scoring(sub_score, gap_cost, wildcard, unknown)
-    return _cached(sub_score, gap_cost, wildcard, unknown, str(kinds))
+    given = sub_score, gap_cost, wildcard, unknown
+    parts = (part for one in given for part in (one if type(one) is tuple else (one,)))
+    file = isinstance(sub_score, str) and not is_name(sub_score)  # which may change
+    if file or not _PLAIN.issuperset(map(type, parts)):
+        return make_scoring(*given)
+    return _cached(given, repr(given))
 
 
 @lru_cache(64)
-def _cached(sub_score: Any, gap_cost: Any, wildcard: Any, unknown: Any, kinds: str) -> Scoring:
-    """``kinds``: numbers of different types may be equal."""
-    scoring = make_scoring(sub_score, gap_cost, wildcard, unknown)
+def _cached(given: tuple[Any, ...], written: str) -> Scoring:
+    """``written``: numbers of different types may be equal."""
+    scoring = make_scoring(*given)
     for array in (scoring.matrix, scoring.query_encoding, scoring.target_encoding):
         array.setflags(write=False)
     return scoring

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from skbio.alignment._utils import _prep_atol, encode_sequences, prep_gapcost
 
 from ..errors import InputError, PyswError
-from ..scoring.scoring import SCORE_LIMIT, Scoring, make_scoring
+from ..scoring.arguments import SCORE_LIMIT
+from ..scoring.scoring import Scoring, make_scoring
 from ..sequences.coded import STAND_INS
 
 Ranks = NDArray[np.uint8]

@@ -24,7 +24,6 @@ from ..drivers.problem import FreeEnds, Path, Problem
 from ..engines.registry import engine_for
 from ..errors import RangeError
 from ..results.cigar import merged
-from ..scoring.precision import check_range
 from ..sequences.view import View
 from .encoding import DELEGATED, Coded, ErrorsOfOurs, NotOurs, encoded
 
@@ -108,7 +107,7 @@ def _aligned(coded: Coded, local: bool, ends: Any, path: bool, device: Any) -> F
     free = (False,) * 4 if local else (ends[0] > 0, ends[1] > 0, ends[2] > 0, ends[3] > 0)
     sizes = [len(one) for one in coded.ranks]
     try:
-        check_range(scoring, sizes[0], sizes[1], mode)
+        scoring.bounds.check_range(sizes[0], sizes[1], mode)
     except RangeError:
         raise NotOurs("totals") from None
     small = _small(coded, mode, free, ends, path, device)

@@ -55,7 +55,7 @@ def local_h(a: str, b: str) -> np.ndarray:
     scoring = make_scoring()
     codes = (np.frombuffer(text.encode(), np.uint8) for text in (a, b))
     query, target = next(codes), next(codes)
-    codes = scoring.encode_query(query), scoring.encode_target(target)
+    codes = scoring.encode(query, "query"), scoring.encode(target, "target")
     problem = Problem.of(*codes, scoring, "local", FreeEnds())
     zeros = (np.zeros(len(side), np.int64) for side in (b, a))
     top, left = ((h, h - scoring.gap_open) for h in zeros)

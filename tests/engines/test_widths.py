@@ -13,13 +13,13 @@ from widths import DNA, REFERENCE, SMALL, by_width, check_tile, engine_of, ladde
 
 import pysw_cl
 from pysw_cl.planning.program import planned
-from pysw_cl.scoring.precision import UNREACHABLE, UNREACHABLE_BELOW, Bounds
+from pysw_cl.scoring.precision import UNREACHABLE, UNREACHABLE_BELOW
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.tiles.edges import Edge
 from pysw_cl.tiles.tile import Hit
 
 USUAL: dict[str, Any] = {"T": 64, "alpha": 16, "chunk": 1024}
-LIMIT = Bounds.of(DNA).limit8
+LIMIT = DNA.bounds.limit8
 ONE = match_scoring(1, -3, 3, 2)  # so that H climbs through every number
 
 plans = pytest.mark.parametrize("plan", [{}, USUAL], ids=["small", "usual"])
@@ -73,7 +73,7 @@ def test_the_limit_of_8_bits_on_edges(plan: dict[str, Any]) -> None:
 @plans
 def test_the_limit_of_8_bits_inside(plan: dict[str, Any]) -> None:
     """H may reach the limit anywhere, and all its bits are in use then; one more is too much."""
-    limit = Bounds.of(ONE).limit8
+    limit = ONE.bounds.limit8
     assert limit == 255 - (3 + 2 * 2) - 1
     for n in (limit, limit + 1):
         same = np.zeros(1024, np.uint8)
@@ -89,7 +89,7 @@ def test_the_limit_of_8_bits_inside(plan: dict[str, Any]) -> None:
 def test_one_step_beyond_the_limit(match: int, best: bool) -> None:
     """The first H above the limit is recognised whatever step it takes, and whatever follows."""
     scoring = match_scoring(match, -7, 3, 2)
-    limit, same = Bounds.of(scoring).limit8, np.zeros(16, np.uint8)
+    limit, same = scoring.bounds.limit8, np.zeros(16, np.uint8)
     for edge in range(max(0, limit - 2 * match - 1), limit + 2):
         for n in (8, 16):
             job = made_job(same[:n], same, scoring, True, edge, edge, best=best)
@@ -108,7 +108,7 @@ def test_climbs(plan: dict[str, Any], match: int, n: int) -> None:
     rng = np.random.default_rng(match)
     scoring = match_scoring(match, -4, 3, 2)
     T, alpha, chunk = plan_of(plan)
-    narrow = Bounds.of(scoring).fits16(scoring, T * alpha, chunk, T)
+    narrow = scoring.bounds.fits16(T * alpha, chunk, T)
     assert narrow == (match < 100 or T == 4)
     for query in (np.zeros(n, np.uint8), rng.integers(0, 4, n)):
         job = made_job(query, query, scoring, True, 0, 0, best=True)
@@ -126,7 +126,7 @@ def test_the_limit_of_16_bits(local: bool) -> None:
     """A portion whose numbers need exactly 65,535 steps above the lowest runs in 16 bits; with one
     more it does not.  Edges that jump so are what a pruned tile leaves."""
     scoring, columns = match_scoring(5, -4, 30, 7), 4
-    bounds = Bounds.of(scoring)
+    bounds = scoring.bounds
     inside = (0 if local else 30 + columns * 7) + bounds.depth + columns * bounds.highest
     for base in (0,) if local else (0, -32768, -700_000, 10**8):
         for more in (0, 1):
@@ -251,7 +251,7 @@ def test_matrices(low: int, high: int, widths: set[int]) -> None:
             job = made_job(query, target, scoring, True, 0, 0, best=True)
             found = check_tile(engine_of(**plan), job)
             T, alpha, chunk = plan_of(plan)
-            narrow = columns >= 64 and Bounds.of(scoring).fits16(scoring, T * alpha, chunk, T)
+            narrow = columns >= 64 and scoring.bounds.fits16(T * alpha, chunk, T)
             expected = widths if narrow else {32}
             assert {width for width in found if found[width]} <= expected
 
@@ -395,9 +395,7 @@ def extended(scoring: Scoring, extend: int) -> Scoring:
 def test_steep_borders_stay_narrow() -> None:
     """Scorings that just fit 16 bits: no portion of a real matrix needs more."""
     for scoring in (match_scoring(0, -1, 0, 1), match_scoring(3, -1, 9, 1), DNA):
-        steep = max(
-            e for e in range(1, 6000) if Bounds.of(s := extended(scoring, e)).fits16(s, 8, 7, 4)
-        )
+        steep = max(e for e in range(1, 6000) if extended(scoring, e).bounds.fits16(8, 7, 4))
         border = -scoring.gap_open - steep * np.arange(1, 121)
         same = np.zeros(120, np.uint8)
         job = made_job(same, same, extended(scoring, steep), False, border, border, corner=0)

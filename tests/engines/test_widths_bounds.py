@@ -11,7 +11,7 @@ from widths import odd_scoring
 
 from pysw_cl.drivers.problem import FreeEnds, Problem
 from pysw_cl.engines.reference import Matrices, fill
-from pysw_cl.scoring.precision import LEAST_LIMIT8, Bounds, worst
+from pysw_cl.scoring.precision import LEAST_LIMIT8
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.sequences.view import Codes, View
 
@@ -46,7 +46,7 @@ def matrices(count: int) -> Any:
 
 def clamped(scoring: Scoring) -> Scoring:
     """What kernels compute with: no substitution score below `worst`."""
-    matrix = np.maximum(scoring.matrix, worst(scoring))
+    matrix = np.maximum(scoring.matrix, scoring.bounds.worst)
     return make_scoring(matrix, scoring.gap_open, scoring.gap_extend)
 
 
@@ -66,7 +66,7 @@ def test_depth() -> None:
     """No number lies more than `depth` below the lowest H it is formed from, or above the highest
     H by more than nothing: all are candidates for one."""
     for scoring, full, (query, target, mode, _) in matrices(400):
-        bounds = Bounds.of(scoring)
+        bounds = scoring.bounds
         scores = clamped(scoring).matrix[np.ix_(query, target)]
         low, high, near = formed(full, scores, scoring.gap_extend)
         assert (low >= near - bounds.depth).all()
@@ -84,14 +84,14 @@ def test_highest_is_what_a_step_gains() -> None:
         near = np.maximum(np.maximum(h[:-1, :-1], h[1:, :-1]), h[:-1, 1:])
         if full.floor is not None:
             near = np.maximum(near, 0)
-        assert (h[1:, 1:] <= near + Bounds.of(scoring).highest).all()
+        assert (h[1:, 1:] <= near + scoring.bounds.highest).all()
 
 
 def test_differences_along_an_axis() -> None:
     """H rises by at most k (highest + extend) + open over k steps and falls by at most
     k extend + open, to the right and down, borders included."""
     for scoring, full, _ in matrices(400):
-        slope = Bounds.of(scoring).highest + scoring.gap_extend
+        slope = scoring.bounds.highest + scoring.gap_extend
         for h in (full.h, full.h.T):
             for k in range(1, h.shape[1]):
                 change = h[:, k:] - h[:, :-k]
@@ -108,23 +108,27 @@ def test_clamping_changes_no_cell() -> None:
         other = whole(query, target, less, mode, free)
         for part in ("h", "e", "f"):
             np.testing.assert_array_equal(getattr(full, part), getattr(other, part))
-        worse = clamped(scoring).matrix[np.ix_(query, target)] == worst(scoring)
-        diagonal = full.h[:-1, :-1] + worst(scoring)
+        worse = clamped(scoring).matrix[np.ix_(query, target)] == scoring.bounds.worst
+        diagonal = full.h[:-1, :-1] + scoring.bounds.worst
         assert (diagonal[worse] < full.h[1:, 1:][worse]).all()
     assert changed > 50
 
 
 def test_limit8_at_its_edges() -> None:
     """255 numbers less what lies below 0 and the step that is noticed too late; not too few."""
-    assert Bounds.of(match_scoring(1, -3, 3, 2)) == Bounds(1, 7, 247)
-    assert Bounds.of(match_scoring(5, -30000, 3, 2)) == Bounds(5, 11, 239)
-    assert Bounds.of(match_scoring(5, -9, 3, 2)) == Bounds(5, 9, 241)
-    assert Bounds.of(match_scoring(-3, -7, 0, 0)) == Bounds(0, 1, 254)
-    assert Bounds.of(make_scoring([[-2, -1], [-1, -9]], 1, 1)) == Bounds(0, 5, 250)
+
+    def numbers(scoring: Scoring) -> tuple[int, int, int]:
+        return scoring.bounds.highest, scoring.bounds.depth, scoring.bounds.limit8
+
+    assert numbers(match_scoring(1, -3, 3, 2)) == (1, 7, 247)
+    assert numbers(match_scoring(5, -30000, 3, 2)) == (5, 11, 239)
+    assert numbers(match_scoring(5, -9, 3, 2)) == (5, 9, 241)
+    assert numbers(match_scoring(-3, -7, 0, 0)) == (0, 1, 254)
+    assert numbers(make_scoring([[-2, -1], [-1, -9]], 1, 1)) == (0, 5, 250)
     for match, limit in ((224, 24), (225, -1)):
-        assert Bounds.of(match_scoring(match, 0, 7, 0)).limit8 == limit
+        assert match_scoring(match, 0, 7, 0).bounds.limit8 == limit
     for gap_open, limit in ((200, LEAST_LIMIT8), (201, -1)):
-        assert Bounds.of(match_scoring(1, 0, gap_open, 15)).limit8 == limit
+        assert match_scoring(1, 0, gap_open, 15).bounds.limit8 == limit
 
 
 def portion_numbers(
@@ -157,7 +161,7 @@ def just_fits(scoring: Scoring, rows: int, columns: int, lanes: int) -> Scoring:
     factor = 1 << 20
     for bit in reversed(range(20)):
         less = times(factor - (1 << bit))
-        if not Bounds.of(less).fits16(less, rows, columns, lanes):
+        if not less.bounds.fits16(rows, columns, lanes):
             factor -= 1 << bit
     return times(factor - 1)
 
@@ -174,7 +178,7 @@ def test_a_portion_stays_within_what_comes_in(shape: tuple[int, int]) -> None:
             continue
         columns = 1 + k % 9
         scoring = just_fits(scoring, rows, columns, T)
-        bounds = Bounds.of(scoring)
+        bounds = scoring.bounds
         full = whole(query, target, scoring, mode, free)
         scores = clamped(scoring).matrix[np.ix_(query, target)]
         for strip in range(0, m, rows):

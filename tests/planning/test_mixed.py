@@ -9,7 +9,7 @@ import pytest
 from helpers import make_scoring, match_scoring
 from profiles_made import H200
 
-from pysw_cl.api.calibrate import _of_mixed_lanes
+from pysw_cl.api.calibrate import _with_lanes
 from pysw_cl.planning.lane_sets import LANE_SETS, MIXED
 from pysw_cl.planning.model.times import GENERIC, Machine
 from pysw_cl.planning.plan import Plan
@@ -95,8 +95,12 @@ def test_their_times_follow_those_of_16_bits() -> None:
         "wavefront/mixed": {"16@1": 8e-8, "25@1": 1e-7},
     }
     measured = {"wavefront/packed": {"16@1": 1.5e-7, "25@1": 3e-7, "28@1": 1.0, "hop@1": 7.0}}
-    found = _of_mixed_lanes(plan({}), measured, before)
-    assert found == {"wavefront/mixed": pytest.approx({"16@1": 1.2e-7, "25@1": 1.5e-7})}
-    assert _of_mixed_lanes(plan({}), {}, before) == {}
-    assert _of_mixed_lanes(plan({}), {**measured, "wavefront/mixed": {}}, before) == {}
-    assert _of_mixed_lanes(Plan(lanes="vector"), measured, before) == {}
+    found = _with_lanes(plan({}), measured, before)
+    assert found == {
+        **measured,
+        "wavefront/mixed": pytest.approx({"16@1": 1.2e-7, "25@1": 1.5e-7}),
+    }
+    assert _with_lanes(plan({}), {}, before) == {}
+    known = {**measured, "wavefront/mixed": {}}
+    assert _with_lanes(plan({}), known, before) == known
+    assert _with_lanes(Plan(lanes="vector"), measured, before) == measured

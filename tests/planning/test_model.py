@@ -119,7 +119,7 @@ def runs() -> list[Work]:
 def test_known_times_are_found_again() -> None:
     works, known = runs(), truth()
     ran = [(work, work.seconds(known)) for work in works]
-    found = Times(fitted(ran))
+    found = fitted(ran)
     assert np.abs(errors(ran, found)).max() < 1e-6
     for name in ("8@1", "20@3", "block@1"):
         assert found.of(SUBJECT)[name] == pytest.approx(known.of(SUBJECT)[name], rel=1e-3)
@@ -129,7 +129,7 @@ def test_noise_is_averaged() -> None:
     works, known = runs(), truth()
     rng = np.random.default_rng(3)
     noisy = [(work, work.seconds(known) * (1 + rng.normal(0, 0.03))) for work in works]
-    found = Times(fitted(noisy))
+    found = fitted(noisy)
     off = np.abs(errors([(work, work.seconds(known)) for work in works], found))
     assert np.median(off) < 0.02 and off.max() < 0.08
 
@@ -150,8 +150,8 @@ def test_what_is_known_is_not_sought() -> None:
     ran = [(work, work.seconds(known)) for work in works]
     host = Times({"call": known.of("call")})
     found = fitted(ran, host)
-    assert "call" not in found and set(found) == {SUBJECT}
-    assert np.abs(errors(ran, host.having(found))).max() < 1e-6
+    assert set(found.by_subject) == {SUBJECT, "call"} and found.of("call") == host.of("call")
+    assert np.abs(errors(ran, found)).max() < 1e-6
 
 
 def test_rows_between_measured_ones_lie_on_a_line() -> None:
@@ -190,7 +190,7 @@ def test_the_best_of_all_times_that_were_found_is_taken(monkeypatch: pytest.Monk
         return {name: factor * weight for name, weight in usual(work, times).items()}
 
     monkeypatch.setattr(Work, "weights", another)
-    assert np.abs(errors(ran, Times(fitted(ran)))).max() < 1e-6
+    assert np.abs(errors(ran, fitted(ran))).max() < 1e-6
 
 
 def test_what_takes_longer_counts() -> None:
@@ -259,7 +259,9 @@ def test_sections_and_rows_are_counted() -> None:
 
 def test_predictions() -> None:
     profile = Profile(times=GENERIC.by_subject, spread=0.25)
-    small, large = (predicted(setting(), n, n, profile, "here") for n in (20_000, 200_000))
+    small, large = (
+        predicted(setting(), n, n, profile, "here", Foreseen()) for n in (20_000, 200_000)
+    )
     assert 50 * small.seconds < large.seconds < 120 * small.seconds
     assert small.interval == (small.seconds / 1.25, small.seconds * 1.25)
     assert small.gcups < large.gcups < large.gcups_limit
@@ -297,8 +299,8 @@ def test_a_block_is_no_longer_than_its_strip() -> None:
 
 
 def test_runs_that_tell_nothing_are_left_out() -> None:
-    assert fitted([]) == {}
-    assert fitted([(work, 0.0) for work in runs()]) == {}
+    assert fitted([]).by_subject == {}
+    assert fitted([(work, 0.0) for work in runs()]).by_subject == {}
 
 
 def test_groups_share_the_last_strips() -> None:

@@ -42,7 +42,7 @@ def best_paths(query: Any, target: Any, scoring: Any, local: bool) -> int:
     """How many best alignments there are, with free ends or local: Gotoh's recurrence, with numbers
     of paths beside the scores."""
     scores = scoring.matrix[
-        np.ix_(scoring.encode_query(query.letters), scoring.encode_target(target.letters))
+        np.ix_(scoring.encode(query.letters, "query"), scoring.encode(target.letters, "target"))
     ]
     first, extend = scoring.gap_open + scoring.gap_extend, scoring.gap_extend
     m, n = scores.shape

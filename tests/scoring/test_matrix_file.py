@@ -11,7 +11,7 @@ from matrix_text import text_of
 import pysw_cl
 from pysw_cl.errors import FormatError, ScoringError
 from pysw_cl.scoring.arguments import USUAL_GAPS
-from pysw_cl.scoring.matrices import matrix_names, read_matrix
+from pysw_cl.scoring.matrices import matrix_lines, read_matrix
 from pysw_cl.scoring.scoring import make_scoring
 
 SMALL = """# a comment
@@ -40,7 +40,7 @@ def test_a_file(tmp_path: Path) -> None:
     assert found.score == 21
 
 
-@pytest.mark.parametrize("name", matrix_names())
+@pytest.mark.parametrize("name", matrix_lines())
 def test_every_matrix_as_a_file(tmp_path: Path, name: str) -> None:
     file = tmp_path / "matrix.txt"
     file.write_text(text_of(name))

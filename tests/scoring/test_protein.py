@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 from pysw_cl.errors import ScoringError, SequenceError
-from pysw_cl.scoring.matrices import load_matrix, matrix_names
+from pysw_cl.scoring.matrices import load_matrix, matrix_lines
 from pysw_cl.scoring.protein import AMINO_ACIDS, FREQUENCIES, is_protein, with_stand_ins
 from pysw_cl.scoring.scoring import Scoring, make_scoring
 from pysw_cl.sequences.sequence import as_letters
 
 
 def score(scoring: Scoring, query: str, target: str) -> int:
-    q, t = scoring.encode_query(as_letters(query)), scoring.encode_target(as_letters(target))
+    q, t = scoring.encode(as_letters(query), "query"), scoring.encode(as_letters(target), "target")
     return int(scoring.matrix[q[0], t[0]])
 
 
-@pytest.mark.parametrize("name", [name for name in matrix_names() if name != "NUC.4.4"])
+@pytest.mark.parametrize("name", [name for name in matrix_lines() if name != "NUC.4.4"])
 def test_every_protein_matrix_takes_them(name: str) -> None:
     """U scores as C and O as X, against every letter and each other, in either case."""
     scoring, (_, letters) = make_scoring(name), load_matrix(name)
@@ -111,7 +111,7 @@ def test_unknown_letters_are_taken_as_one(matrix: object, letter: str) -> None:
             assert score(scoring, other, against) == score(scoring, letter, against)
             assert score(scoring, against, other) == score(scoring, against, letter)
     with pytest.raises(SequenceError, match="byte 200 at position 1"):
-        scoring.encode_query(np.array([200], np.uint8))
+        scoring.encode(np.array([200], np.uint8), "query")
     for gap in "-.":
         assert scoring.query_encoding[ord(gap)] == 255
 
@@ -140,4 +140,4 @@ def test_bad_unknown(unknown: object, words: str) -> None:
 )
 def test_a_letter_outside_says_what_to_do(letters: str, matrix: object, words: str) -> None:
     with pytest.raises(SequenceError, match=words):
-        make_scoring(matrix).encode_query(np.frombuffer(letters.encode(), np.uint8))
+        make_scoring(matrix).encode(np.frombuffer(letters.encode(), np.uint8), "query")

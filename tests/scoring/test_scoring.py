@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from pysw_cl.errors import RangeError, ScoringError, SequenceError
-from pysw_cl.scoring.matrices import load_matrix, matrix_names
-from pysw_cl.scoring.precision import LOCAL_LIMIT, check_range
-from pysw_cl.scoring.scoring import SCORE_LIMIT, Scoring, make_scoring
+from pysw_cl.scoring.arguments import SCORE_LIMIT
+from pysw_cl.scoring.matrices import load_matrix, matrix_lines
+from pysw_cl.scoring.precision import LOCAL_LIMIT
+from pysw_cl.scoring.scoring import Scoring, make_scoring
 from pysw_cl.sequences.alphabet import AMBIGUITY
 from pysw_cl.sequences.coded import STAND_INS
 from pysw_cl.sequences.sequence import as_letters
@@ -19,8 +20,8 @@ from pysw_cl.sequences.sequence import as_letters
 
 def score(scoring: Scoring, query: str, target: str) -> int:
     """The score of two letters, by way of the codes."""
-    q = scoring.encode_query(as_letters(query))[0]
-    t = scoring.encode_target(as_letters(target))[0]
+    q = scoring.encode(as_letters(query), "query")[0]
+    t = scoring.encode(as_letters(target), "target")[0]
     value = int(scoring.matrix[q, t])
     if scoring.match_mismatch is not None:
         assert value == scoring.match_mismatch[0 if q == t else 1]
@@ -164,7 +165,7 @@ def test_named_matrices_equal_those_of_scikit_bio() -> None:
 
 def test_named_matrices_equal_those_of_biopython() -> None:
     shelf = pytest.importorskip("Bio.Align.substitution_matrices")
-    shared = sorted(set(shelf.load()) & set(matrix_names()) - {"DAYHOFF"})  # that is another one
+    shared = sorted(set(shelf.load()) & set(matrix_lines()) - {"DAYHOFF"})  # that is another one
     assert len(shared) == 9
     for name in shared:
         theirs = shelf.load(name)
@@ -177,7 +178,7 @@ def test_named_matrices_equal_those_of_biopython() -> None:
 def test_named_matrices_equal_those_of_parasail() -> None:
     parasail = pytest.importorskip("parasail")
     compared = 0
-    for name in matrix_names():
+    for name in matrix_lines():
         theirs = getattr(parasail, name.lower().replace(".", ""), None)
         if theirs is not None:
             ours, letters = load_matrix(name)
@@ -187,7 +188,7 @@ def test_named_matrices_equal_those_of_parasail() -> None:
 
 
 def test_ncbi_series_are_complete() -> None:
-    names = set(matrix_names())
+    names = set(matrix_lines())
     assert {f"BLOSUM{k}" for k in (*range(30, 95, 5), 62, 100, "N")} <= names
     assert {f"PAM{k}" for k in range(10, 510, 10)} <= names
     assert {"NUC.4.4", "GONNET", "DAYHOFF"} <= names
@@ -369,19 +370,18 @@ def test_unknown_name_lists_close_ones() -> None:
 @pytest.mark.parametrize("side", ["query", "target"])
 def test_letter_outside_the_alphabet(side: str) -> None:
     scoring = make_scoring()
-    encode = scoring.encode_query if side == "query" else scoring.encode_target
     with pytest.raises(SequenceError, match=rf"'J' at position 17 of the {side} .* ACGT"):
-        encode(as_letters("ACGTACGTACGTACGTJZ"))
+        scoring.encode(as_letters("ACGTACGTACGTACGTJZ"), side)
     with pytest.raises(SequenceError, match="'1' at position 2"):
-        make_scoring("BLOSUM62").encode_target(as_letters("A1"))
+        make_scoring("BLOSUM62").encode(as_letters("A1"), "target")
     with pytest.raises(SequenceError, match="byte 200 at position 1"):
-        encode(np.array([200], np.uint8))
+        scoring.encode(np.array([200], np.uint8), side)
 
 
 def test_encode_empty_and_values() -> None:
     scoring = make_scoring()
-    assert len(scoring.encode_query(np.empty(0, np.uint8))) == 0
-    codes = scoring.encode_target(as_letters("ACGTUNa"))
+    assert len(scoring.encode(np.empty(0, np.uint8), "query")) == 0
+    codes = scoring.encode(as_letters("ACGTUNa"), "target")
     assert codes.tolist() == [0, 1, 2, 3, 3, 5, 0]
     assert codes.dtype == np.uint8
 
@@ -400,25 +400,27 @@ def test_clamped() -> None:
 
 
 def test_local_range() -> None:
-    check_range(make_scoring(), 250_000_000, 250_000_000, "local")
-    check_range(make_scoring((100, -1)), LOCAL_LIMIT // 100, 10**12, "local")
+    make_scoring().bounds.check_range(250_000_000, 250_000_000, "local")
+    make_scoring((100, -1)).bounds.check_range(LOCAL_LIMIT // 100, 10**12, "local")
     with pytest.raises(RangeError, match="local comparison of 20,803,748 x 20,803,748"):
-        check_range(
-            make_scoring((100, -1)), LOCAL_LIMIT // 100 + 1, LOCAL_LIMIT // 100 + 1, "local"
+        make_scoring((100, -1)).bounds.check_range(
+            LOCAL_LIMIT // 100 + 1, LOCAL_LIMIT // 100 + 1, "local"
         )
-    check_range(make_scoring((-1, -2)), 2**40, 2**40, "local")
+    make_scoring((-1, -2)).bounds.check_range(2**40, 2**40, "local")
 
 
 def test_global_range() -> None:
-    check_range(make_scoring(), 248_000_000, 248_000_000, "global")
+    make_scoring().bounds.check_range(248_000_000, 248_000_000, "global")
     with pytest.raises(RangeError, match="score down to minus"):
-        check_range(make_scoring(), 1, 2**29, "global")
+        make_scoring().bounds.check_range(1, 2**29, "global")
     with pytest.raises(RangeError, match="score up to 600,000,000"):
-        check_range(make_scoring((300, -1), 0), 2_000_000, 2_000_000, "global")
+        make_scoring((300, -1), 0).bounds.check_range(2_000_000, 2_000_000, "global")
     with pytest.raises(RangeError, match="lose in gaps"):
-        check_range(make_scoring((1, -1), (2**19, 2)), 2**28 - 600_000, 2**28 - 600_000, "global")
+        make_scoring((1, -1), (2**19, 2)).bounds.check_range(
+            2**28 - 600_000, 2**28 - 600_000, "global"
+        )
     with pytest.raises(RangeError, match="halves"):
-        check_range(make_scoring(gap_cost=1.5), 2**28, 2**28, "global")
+        make_scoring(gap_cost=1.5).bounds.check_range(2**28, 2**28, "global")
 
 
 @pytest.mark.parametrize(
@@ -441,5 +443,5 @@ def test_known_codes_say_which_letters_are_scored_as_others(
     told = scoring.known_codes(given, "query")
     assert (told is not None) == scoring.knows(given) == (others is not None)
     if told is not None:
-        assert told[1] == others and np.array_equal(told[0], scoring.encode_query(given))
+        assert told[1] == others and np.array_equal(told[0], scoring.encode(given, "query"))
         assert codes is None or told[0].tolist() == codes

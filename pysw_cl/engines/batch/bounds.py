@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...planning.lane_sets import WIDE, WIDTHS
-from ...scoring.free_ends import FreeEnd
 from ...scoring.scoring import Scoring
+from ..common import FreeEnd
 
 #: The free ends of the query.
 FREE_QUERY = FreeEnd.LEAD_QUERY | FreeEnd.TRAIL_QUERY

@@ -18,9 +18,9 @@ from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.lane_sets import LANE_SETS
 from ...planning.pair_batch import RESULTS, TRACED, Groups, InLanes
-from ...scoring.free_ends import FreeEnd
 from ...scoring.precision import UNREACHABLE
 from ...scoring.scoring import Scoring
+from ..common import FreeEnd
 from .bounds import local_floor
 from .kept import Ints, KeptCodes, KeptStore, LentCodes, RetainedMemory
 from .running import Running, Tops, gather

@@ -20,7 +20,6 @@ from ...planning.geometry import fit
 from ...planning.path_grid import captures_inside, compressible, lines_fit, strip_rows
 from ...planning.plan import Plan
 from ...planning.sizes import COMPRESSED_CELL_BYTES, HELD_CELL_BYTES, held_numbers, moves_bytes
-from ...scoring.free_ends import FreeEnd
 from ...scoring.scoring import Scoring
 from ...sequences.view import Codes, Pairs, View
 from ...tiles.contract import (
@@ -34,6 +33,7 @@ from ...tiles.edges import DeviceEdge
 from ...tiles.tile import TileJob, TileResult
 from ...tiles.tile_split import by_parts, collected
 from ..batch.boxes import Boxes
+from ..common import FreeEnd
 from ..held import HeldMatrix
 from ..plans import make_plan
 from ..reference import ReferenceEngine

@@ -25,7 +25,7 @@ from ...planning.geometry import Grid
 from ...planning.lane_sets import LANE_SETS, MIXED
 from ...planning.program import Program
 from ...planning.sizes import RECORD_WORDS
-from ...scoring.precision import UNREACHABLE, UNREACHABLE_BELOW, Bounds, worst
+from ...scoring.precision import UNREACHABLE, UNREACHABLE_BELOW
 from ...scoring.scoring import Scoring
 from ...sequences.view import Codes
 from ...tiles.edges import Edge, Ints, repeated
@@ -196,7 +196,7 @@ def scores_of(scoring: Scoring, score: str, skewed: bool, buffers: Buffers) -> d
     """The arguments that a scoring gives, for a score file."""
     # a diagonal step adds the skew of a row and of a column
     lift, source = 2 * scoring.gap_extend if skewed else 0, scoring.source
-    pads, bounds = source.pads(score), Bounds.of(scoring)
+    pads, bounds = source.pads(score), scoring.bounds
     return {
         "query_pad": pads[0],
         "target_pad": pads[1],
@@ -205,7 +205,7 @@ def scores_of(scoring: Scoring, score: str, skewed: bool, buffers: Buffers) -> d
         "highest": bounds.highest,
         "depth": bounds.depth,
         "limit8": bounds.limit8,
-        **source.arguments(score, buffers.constant, worst(scoring), lift),
+        **source.arguments(score, buffers.constant, bounds.worst, lift),
     }
 
 

@@ -19,7 +19,7 @@ from ...planning.geometry import Grid
 from ...planning.lane_sets import MIXED
 from ...planning.plan import Plan
 from ...planning.program import Program
-from ...scoring.precision import UNREACHABLE_BELOW, worst
+from ...scoring.precision import UNREACHABLE_BELOW
 from ...sequences.kmers import related
 from ...sequences.view import Codes
 from ...tiles.edges import DeviceEdge, Edge
@@ -207,7 +207,7 @@ class TileRun(StripsRun):
         }
         if job.forbidden is not None:
             pairs, places = map(self.buffers.of, grid.forbidden_steps(job.forbidden))
-            score = worst(job.scoring)
+            score = job.scoring.bounds.worst
             values |= {"forbidden": pairs, "forbidden_places": places, "forbidden_score": score}
         above, last = self.made.get("progress"), grid.strips  # this one lets every strip begin
         if self.link is not None and self.link.above is not None:

@@ -53,11 +53,11 @@ def nonnegative(a: Floats, b: Floats) -> Floats:
 
 def fitted(
     runs: Runs, known: Times | None = None, columns: Sequence[Strips] | None = None
-) -> dict[str, dict[str, float]]:
-    """Times by subject that explain what the runs took.
+) -> Times:
+    """The ``known`` times, and others that explain what the runs took.
 
-    What ``known`` has a time for is not sought.  The times of a column are sought of each alpha and
-    share that ``columns`` have (None: the runs); others lie between them.
+    The times of a column are sought of each alpha and share that ``columns`` have (None: the runs);
+    others lie between them.
 
     Strips are late in one of two ways (`pysw_cl.planning.model.times.Line.both`), and which of them
     takes longer is a matter of these times.  So they are sought again, until the ways that they say
@@ -71,16 +71,15 @@ def fitted(
         own = known.by_subject.get(one.subject, {})
         if not ({"column", "row"} & own.keys() or Pace(own).measured):
             found.setdefault(one.subject, {})[cell(one.plan.alpha, one.wave.share)] = 0.0
-    times, best = _under(known, found), (inf, dict[str, dict[str, float]]())
+    times, best = _under(known, found), (inf, known)
     before: list[dict[Name, float]] = []
     for _ in range(MOST_TURNS):
         rows = [work.weights(times) for work, _ in runs]
         if rows == before:
             break
-        found, before = _explaining(rows, [taken for _, taken in runs], known), rows
-        times = _under(known, found)
+        before, times = rows, _under(known, _explaining(rows, [t for _, t in runs], known))
         off = float(np.square(errors(runs, times)).sum())
-        best = min(best, (off, found), key=lambda one: one[0])
+        best = min(best, (off, times), key=lambda one: one[0])
     return best[1]
 
 

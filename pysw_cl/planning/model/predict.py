@@ -114,11 +114,10 @@ def predicted(
     n: int,
     profile: Profile,
     source: str,
-    foreseen: Foreseen | None = None,
+    foreseen: Foreseen,
     free_ends: tuple[bool, ...] = NO_ENDS,
 ) -> Prediction:
     """The prediction for an m x n matrix."""
-    foreseen = foreseen or Foreseen()
     times, work = setting.plan.machine.times, sweep_of(setting, m, n)
     device = work.on_device.seconds(times)
     host = foreseen.sweeps * (work.seconds(times) - device)
@@ -151,18 +150,17 @@ def first_use(work: Work, times: Times) -> float:
 
 def limit(setting: Setting, work: Work) -> float:
     """10^9 cells a second of a matrix without end, by the lanes of a run."""
-    plan, times, widest = setting.plan, setting.plan.machine.times, work.widest
+    machine, widest = setting.plan.machine, work.widest
     if widest is None:
-        cell = times.of("held").get("cell", 0.0)
+        cell = machine.times.of("held").get("cell", 0.0)
         return 1e-9 / cell if cell else 0.0
-    alphas, B = {widest.plan.alpha, *plan.alphas}, plan.B
-    if isinstance(widest.plan, StriplessPlan):
-        alphas, B = {widest.plan.alpha}, (setting.row_scan or plan).B
-    machine, pace = plan.machine, times.pace(widest.subject)
-    lines = {alpha: pace.line(alpha, machine.share(B)) for alpha in alphas}
-    busy, chunk = machine.busy(B, B), widest.plan.chunk
-    paces = {alpha: float(line.pace(busy, chunk)) for alpha, line in lines.items()}
-    return max(B * widest.plan.T * alpha / pace / 1e9 for alpha, pace in paces.items())
+    own, pace = widest.plan, machine.times.pace(widest.subject)
+    alphas, B = {own.alpha, *setting.plan.alphas}, setting.plan.B
+    if isinstance(own, StriplessPlan):
+        alphas, B = {own.alpha}, (setting.row_scan or setting.plan).B
+    share, busy = machine.share(B), machine.busy(B, B)
+    columns = {alpha: pace.line(alpha, share).pace(busy, own.chunk) for alpha in alphas}
+    return max(1e-9 * B * own.T * alpha / float(seconds) for alpha, seconds in columns.items())
 
 
 def _way(work: Work) -> str:

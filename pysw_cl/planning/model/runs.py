@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 
 from ...scoring.scoring import MOST_KNOWN
 from ..choose import Given, Seen, choose, is_held, whole_pipeline
-from ..cost import row_wave, section_wave, strip_wave
+from ..cost import StripCost
 from ..execution import ByRows, InParts, InSections, InStrips, TileShape
 from ..facts import UNLIMITED, DeviceFacts
 from ..geometry import piece, tile_height
 from ..path_grid import grid_places, most_pieces
 from ..plan import Plan
-from ..program import Program, striped_rows
+from ..program import striped_rows
 from .times import CUT, Times, Wave
 
 #: What a time is called: a subject and a name.
@@ -24,8 +24,6 @@ STRIP_ROW = "strip_row"
 #: Of the grid cells on the path, what is computed where its tiles are known ahead: these are
 #: smaller, and pruned (5 million letters, 6% changed, on an H100: 1/22).
 AHEAD = 1 / 22
-#: Letters of which nothing is known.
-UNSEEN = Seen()
 #: The first letters of a call take longer than others: their memory is new to the caches.
 EARLY_LETTERS = 1 << 17
 
@@ -63,23 +61,16 @@ class Work:
     @property
     def on_device(self) -> Work:
         """What the device does of it."""
-        counts = {
-            name: count
-            for name, count in self.counts.items()
-            if name[0] == "held" or name[1] in (STRIP_ROW, "check")
-        }
-        return Work(self.strips, Counter(counts))
+        own = (of for of in self.counts if of[0] == "held" or of[1] in (STRIP_ROW, "check"))
+        return Work(self.strips, Counter({of: self.counts[of] for of in own}))
 
     def weights(self, times: Times) -> dict[Name, float]:
         """How much each time counts in it, if these are the times."""
         found: dict[Name, float] = dict(self.counts)
         for one in self.strips:
-            subject, plan = times.known(one.subject) or one.subject, one.plan
-            pace = times.pace(one.subject)
-            weights = pace.weights(one.wave, plan.alpha, plan.chunk)
-            for name, weight in weights.items():
-                key = subject, name
-                found[key] = found.get(key, 0.0) + one.tiles * weight
+            subject, pace = times.known(one.subject) or one.subject, times.pace(one.subject)
+            for name, weight in pace.weights(one.wave, one.plan.alpha, one.plan.chunk).items():
+                found[subject, name] = found.get((subject, name), 0.0) + one.tiles * weight
         return found
 
     def seconds(self, times: Times) -> float:
@@ -100,7 +91,7 @@ class Setting(Given):
 
     local: bool = True
     device: DeviceFacts = UNLIMITED
-    seen: Seen = UNSEEN
+    seen: Seen = field(default_factory=Seen)
     #: May small matrices be held whole?  Of how many is a path wanted, too?
     holds: bool = False
     paths: int = 0
@@ -176,20 +167,23 @@ def _lengths(length: int, size: int) -> Counter[int]:
 
 def _add(work: Work, execution: InStrips | InSections | ByRows, m: int, n: int, times: int) -> None:
     """Count ``times`` tiles of m x n cells that are computed like this."""
-    plan = execution.plan
+    plan, cost = execution.plan, execution.plan.cost
+    assert isinstance(cost, StripCost)
     if isinstance(execution, ByRows):
-        plan = replace(plan, B=plan.cost.soonest(plan, (plan.alpha,), m, n)[1])
-        subject, wave = f"{plan.engine}/{plan.lanes}", row_wave(plan, plan.alpha, m, n, plan.B)
-    elif isinstance(execution, InSections):
-        sections = execution.sections
-        subject, wave = subject_of(execution.program), section_wave(plan, sections.cut, m, n)
-        subject = f"{subject}/{CUT}"
+        plan = replace(plan, B=cost.soonest(plan, (plan.alpha,), m, n)[1])
+        subject = f"{plan.engine}/{plan.lanes}"
+    else:  # for example "wavefront/vector/match/local/8"
+        program = execution.program
+        mode, width = "local" if program.local else "global", min(program.widths, default=32)
+        subject = f"wavefront/{plan.lanes}/{program.score}/{mode}/{width}"
+    wave = cost.wave(plan, plan.alpha, m, n, plan.B, plan.chunk)
+    if isinstance(execution, InSections):
+        sections, subject = execution.sections, f"{subject}/{CUT}"
+        wave = cost.side_by_side(plan, sections.cut, m, n)
         work.counts["call", "section"] += times * sections.count
         if not sections.proven:
             work.counts["call", "check"] += times * (sections.count - 1) * m
-    else:
-        program = execution.program
-        subject, wave = subject_of(program), strip_wave(plan, plan.alpha, m, n, plan.B, plan.chunk)
+    elif isinstance(execution, InStrips):
         if not plan.machine.schedulers:
             count = -(-m // plan.strip_rows)
             one_by_one = wave.hops == count - 1  # each waits for the one above it
@@ -200,10 +194,3 @@ def _add(work: Work, execution: InStrips | InSections | ByRows, m: int, n: int, 
             wave = wave._replace(columns=share * wave.columns, chain=(share * chain, hops))
     work.counts["call", "launch"] += times
     work.strips.append(Strips(subject, plan, wave, times))
-
-
-def subject_of(program: Program) -> str:
-    """Whose times count for a tile without moves: for example
-    "wavefront/vector/match/local/8"."""
-    mode, width = "local" if program.local else "global", min(program.widths, default=32)
-    return f"wavefront/{program.plan.lanes}/{program.score}/{mode}/{width}"

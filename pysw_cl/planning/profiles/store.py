@@ -112,7 +112,8 @@ def save(profile: Profile) -> Path:
     be written.
     """
     folder, text = _folder_to_change(), as_text(profile)
-    path, part = folder / _file_name(profile), folder / f".{secrets.token_hex(8)}.part"
+    path = folder / _file_name(profile.identity, profile.kernels)
+    part = folder / f".{secrets.token_hex(8)}.part"
     with _changing(folder):
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -133,7 +134,7 @@ def measurements(profile: Profile, resume: bool) -> Path | None:
     folder = user_folder()
     if folder is None:
         return None
-    path = folder / f"{_file_name(profile)}l"
+    path = folder / f"{_file_name(profile.identity, profile.kernels)}l"
     try:
         if not resume:
             path.unlink(missing_ok=True)
@@ -227,26 +228,20 @@ def _device_key(identity: Identity) -> str:
     return f"{_slug(identity.name, NAME_LETTERS)}-{digest}"
 
 
-def _file_parts(identity: Identity, kernels: str) -> tuple[str, str, str]:
-    """What a file's name says after the device, what matters most first."""
+def _file_name(identity: Identity, kernels: str) -> str:
+    """The name of a file: the device, then what matters most first."""
     units = f"{identity.compute_units}-units" if identity.compute_units else ANY
-    return units, _slug(kernels), _slug(identity.driver)
-
-
-def _file_name(profile: Profile) -> str:
-    parts = _file_parts(profile.identity, profile.kernels)
-    return "__".join([_device_key(profile.identity), *parts]) + ".json"
+    parts = _device_key(identity), units, _slug(kernels), _slug(identity.driver)
+    return "__".join(parts) + ".json"
 
 
 def _files(folder: Path, identity: Identity) -> list[Path]:
     """The user's files of a device; none if the folder cannot be read."""
-    start = f"{_device_key(identity)}__"
     try:
-        with os.scandir(folder) as entries:
-            names = [one.name for one in entries if one.name.startswith(start) and one.is_file()]
+        files = [*folder.glob(f"{_device_key(identity)}__*.json")]
+        return sorted(path for path in files if path.is_file())
     except OSError:
         return []
-    return sorted(folder / name for name in names if name.endswith(".json"))
 
 
 def _users(folder: Path, identity: Identity, digest: Digest) -> Found | None:
@@ -254,10 +249,10 @@ def _users(folder: Path, identity: Identity, digest: Digest) -> Found | None:
     if not (paths := _files(folder, identity)):
         return None
     kernels = digest if isinstance(digest, str) else digest()
-    wanted = _file_parts(identity, kernels)
+    wanted = _file_name(identity, kernels).removesuffix(".json").split("__")
 
     def rank(path: Path) -> tuple[list[bool], float]:
-        said = path.name.removesuffix(".json").split("__")[1:]
+        said = path.name.removesuffix(".json").split("__")
         same = [part in (ours, ANY) for part, ours in zip(said, wanted, strict=False)]
         with contextlib.suppress(OSError):
             return same, path.stat().st_mtime
@@ -265,50 +260,47 @@ def _users(folder: Path, identity: Identity, digest: Digest) -> Found | None:
 
     hint = f"`pysw-cl profile reset --device '{identity.name.partition(':')[0]}'` removes it"
     for path in sorted(paths, key=rank, reverse=True):
-        profile = _read(path, hint)
-        if profile is None:
-            continue
-        made = profile.identity
-        if _device_key(made) != _device_key(identity):
-            _warn(path, "it is of another device", hint)
-            continue
-        others = {
-            "another number of compute units": made.compute_units
-            not in (0, identity.compute_units),
-            "other kernels": profile.kernels not in ("", kernels),
-            "another driver": made.driver not in ("", identity.driver),
-            "measured beside other work": profile.others > 0,
-        }
-        named = ", ".join(text for text, other in others.items() if other)
-        return Found(profile, f"the user's ({named})" if named else "the user's", path)
+        profile = _read(path, hint, _device_key(identity))
+        if profile is not None:
+            made = profile.identity
+            others = {
+                "another number of compute units": made.compute_units
+                not in (0, identity.compute_units),
+                "other kernels": profile.kernels not in ("", kernels),
+                "another driver": made.driver not in ("", identity.driver),
+                "measured beside other work": profile.others > 0,
+            }
+            named = ", ".join(text for text, other in others.items() if other)
+            return Found(profile, f"the user's ({named})" if named else "the user's", path)
     return None
 
 
-def _read(path: Path, hint: str) -> Profile | None:
-    """The profile in a file; None, with a warning, if it cannot be used."""
+def _read(path: Path, hint: str, device: str = "") -> Profile | None:
+    """The profile in a file; None, with a warning, if it cannot be used, or is not of the
+    ``device`` whose key is given."""
     try:
         with path.open("rb") as file:
-            return parsed(file.read(MOST_BYTES + 1))
+            profile = parsed(file.read(MOST_BYTES + 1))
+        if not device or _device_key(profile.identity) == device:
+            return profile
+        why = "it is of another device"
     except FileNotFoundError:  # another process has just removed it
         return None
     except ProfileError as error:
-        _warn(path, str(error), hint)
+        why = str(error)
     except OSError as error:
-        _warn(path, f"it cannot be read ({error.strerror or error})", hint)
-    return None
-
-
-def _warn(path: Path, why: str, hint: str) -> None:
+        why = f"it cannot be read ({error.strerror or error})"
     if path not in _warned:
         _warned.add(path)
         text = f"the profile {path} is ignored: {why}; {hint}"
         warnings.warn(text, ProfileWarning, stacklevel=2)
+    return None
 
 
 @cache
 def _shipped() -> list[Profile]:
     """The profiles that ship."""
-    read = [_read(path, "install pysw-cl again") for path in sorted(SHIPPED.glob("*.json"))]
+    read = (_read(path, "install pysw-cl again") for path in sorted(SHIPPED.glob("*.json")))
     return [profile for profile in read if profile is not None]
 
 
@@ -320,7 +312,7 @@ def shipped_for(identity: Identity) -> Found:
     def order(profile: Profile) -> list[bool]:
         said = profile.identity
         other = said.name not in ("", identity.name)
-        unsaid = [not getattr(said, name) for name in SPECIFIC]
+        unsaid = (not getattr(said, name) for name in SPECIFIC)
         return [said.name != identity.name, not said.architecture, other, *unsaid]
 
     def fits(said: Identity) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from pysw_cl.drivers.problem import FreeEnds
+from pysw_cl.engines.common import FreeEnd
 from pysw_cl.opencl.resources import kernel_source
-from pysw_cl.scoring.free_ends import FreeEnd
 
 
 def test_bits() -> None:

@@ -11,21 +11,20 @@ from helpers import spy
 
 import pysw_cl
 from pysw_cl.api import advice
+from pysw_cl.api.advice import is_linear, mean_global_score
 from pysw_cl.errors import PhaseWarning
-from pysw_cl.scoring import sense
-from pysw_cl.scoring.matrices import ALIASES, USUAL_GAPS, matrix_names
+from pysw_cl.scoring.matrices import ALIASES, USUAL_GAPS, matrix_lines
 from pysw_cl.scoring.scoring import make_scoring
-from pysw_cl.scoring.sense import is_linear, mean_global_score
 
 
 def test_default_gap_costs() -> None:
     """Those of the matrix, in BLAST's and scikit-bio's convention; (3, 2) without any."""
     gaps = {
-        name: (s := make_scoring(name)).gap_open * 100 + s.gap_extend for name in matrix_names()
+        name: (s := make_scoring(name)).gap_open * 100 + s.gap_extend for name in matrix_lines()
     }
     assert gaps == {
         name: open_ * 100 + extend
-        for name in matrix_names()
+        for name in matrix_lines()
         for open_, extend in [USUAL_GAPS.get(name, (3, 2))]
     }
     assert (make_scoring("blosum62").gap_open, make_scoring("BLOSUM62").gap_extend) == (11, 1)
@@ -79,7 +78,7 @@ def test_scores_are_global_ones() -> None:
         for n in (1, 2, 3, 37):
             drawn = rng.choice(letters, (2, n, 3))
             codes = scoring.query_encoding[drawn[0]], scoring.target_encoding[drawn[1]]
-            found = sense._global_scores(scoring, *codes)
+            found = advice._global_scores(scoring, *codes)
             pairs = [(drawn[0, :, k].tobytes(), drawn[1, :, k].tobytes()) for k in range(3)]
             given: dict[str, Any] = {"sub_score": sub_score, "gap_cost": gaps, "mode": "global"}
             assert found.tolist() == pysw_cl.align_many(pairs, **given)["score"].tolist()
@@ -87,7 +86,7 @@ def test_scores_are_global_ones() -> None:
 
 def test_a_phase_is_estimated_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Any] = []
-    spy(monkeypatch, sense, "_global_scores", lambda *given: calls.append(given))
+    spy(monkeypatch, advice, "_global_scores", lambda *given: calls.append(given))
     for _ in range(3):
         is_linear(make_scoring((7, -6), (5, 5)))
     assert len(calls) <= 1
@@ -96,8 +95,8 @@ def test_a_phase_is_estimated_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_small_calls_are_never_held_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """The phase is estimated when a scoring has compared many cells, and only locally."""
     calls: list[Any] = []
-    spy(monkeypatch, sense, "_global_scores", lambda *given: calls.append(given))
-    monkeypatch.setattr(sense, "_found", {})
+    spy(monkeypatch, advice, "_global_scores", lambda *given: calls.append(given))
+    monkeypatch.setattr(advice, "_linear", {})
     monkeypatch.setattr(advice, "_compared", {})
     given: dict[str, Any] = {"sub_score": (2, -1), "gap_cost": (2, 1)}
     with warnings.catch_warnings():
