@@ -10,9 +10,9 @@ from math import lcm
 
 from ..scoring.scoring import Scoring
 from .cost import whole
-from .execution import ByRows, InParts, InSections, InStrips, TileExecution, TileShape
+from .execution import ByRows, InParts, InSections, InStrips, TileExecution
 from .facts import DeviceFacts
-from .geometry import Grid, fit, may_be_wide, piped_height
+from .geometry import Grid, TileShape, fit, may_be_wide, piped_height
 from .path_grid import captures_inside, lines_fit
 from .plan import Plan, StriplessPlan
 from .program import (
@@ -97,7 +97,7 @@ def choose(tile: TileShape, given: Given) -> TileExecution:
     if tile.n > plan.tuning.sweep.longest_side and not given.lines_fit(tile, 0, 0):
         return InParts((), (tile.n // 2,))
     scan = None if wide else given.row_scan
-    if scan is not None and sooner_by_rows(plan, scan, *tile.size, tile.after):
+    if isinstance(scan, StriplessPlan) and sooner_by_rows(plan, scan, *tile.size, tile.after):
         return ByRows(scan)
     inner = len(tile.rows), len(tile.columns)
     if any(inner) and not (captures_inside(plan) and given.lines_fit(tile, *inner)):

@@ -9,15 +9,15 @@ from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from . import sizes
-from .geometry import Grid
-from .plan import Plan
+from .geometry import Grid, TileShape
+from .plan import Plan, StriplessPlan
 from .program import Program
 from .sections import Sections, SectionsLayout
+from .sizes import Buffer
 
 #: Words of the descriptor of a section (`pysw_cl.engines.wavefront.descriptors.TileWord`).
 TILE_WORDS = 17
@@ -25,43 +25,6 @@ TILE_WORDS = 17
 HELD_BYTES = 12
 #: Columns of a block of a section at most where cells are collected.
 COLLECTING = 128
-
-
-class Buffer(NamedTuple):
-    """A buffer of an execution, or a part of one."""
-
-    name: str
-    #: What its memory counts as (`pysw_cl.planning.memory.Memory`).
-    part: str
-    bytes: int
-
-
-@dataclass(frozen=True)
-class TileShape:
-    """What is asked of a tile, but for its letters and the values of its edges."""
-
-    m: int
-    n: int
-    #: Is the best cell looked for, or (``collects``) more than one?
-    best: bool = False
-    collects: bool = False
-    #: Are the last row and the last column wanted?
-    bottom: bool = False
-    right: bool = False
-    #: Special rows and columns inside.
-    rows: tuple[int, ...] = ()
-    columns: tuple[int, ...] = ()
-    #: Are moves stored?  Are there forbidden pairs?
-    moves: bool = False
-    forbidden: bool = False
-    #: Are all cells of its top edge equal, and reachable?  May its cells be pruned?
-    level: bool = False
-    after: bool = False
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.m, self.n
 
 
 @dataclass(frozen=True)
@@ -272,7 +235,7 @@ class InSections(Strips):
 class ByRows:
     """Row by row, by the row scan with this plan."""
 
-    plan: Plan
+    plan: StriplessPlan
 
     def __str__(self) -> str:
         return f"row by row: {self.plan}"

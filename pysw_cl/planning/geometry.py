@@ -24,6 +24,34 @@ LONGEST_SIDE: int = SPACE["sweep.longest_side"].default  # type: ignore[assignme
 
 
 @dataclass(frozen=True)
+class TileShape:
+    """What is asked of a tile, but for its letters and the values of its edges."""
+
+    m: int
+    n: int
+    #: Is the best cell looked for, or (``collects``) more than one?
+    best: bool = False
+    collects: bool = False
+    #: Are the last row and the last column wanted?
+    bottom: bool = False
+    right: bool = False
+    #: Special rows and columns inside.
+    rows: tuple[int, ...] = ()
+    columns: tuple[int, ...] = ()
+    #: Are moves stored?  Are there forbidden pairs?
+    moves: bool = False
+    forbidden: bool = False
+    #: Are all cells of its top edge equal, and reachable?  May its cells be pruned?
+    level: bool = False
+    after: bool = False
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.m, self.n
+
+
+@dataclass(frozen=True)
 class Launch:
     """One two-phase launch: blocks ``first .. first + count - 1`` of an external diagonal."""
 
@@ -37,9 +65,9 @@ class Launch:
 class Grid:
     """How m rows and n columns are cut: strips of ``T * alpha`` rows, ``B`` blocks a strip.
 
-    ``form`` is "two-phase" or "ticketed".  In two phases a launch computes blocks of one external
-    diagonal, and strip s delegates cells to strip s + B.  The ticketed form is one launch of B
-    groups, each of which takes the next strip and computes all of it.
+    In two phases (``form`` "two-phase") a launch computes blocks of one external diagonal, and
+    strip s delegates cells to strip s + B.  The "ticketed" form is one launch of B groups, each of
+    which takes the next strip and computes all of it.
     """
 
     m: int
@@ -89,12 +117,9 @@ class Grid:
         return lines
 
     def forbidden_steps(self, pairs: Pairs) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The steps at which the lanes of each strip come to forbidden ``pairs``.
-
-        Returns (steps, places).  ``steps`` holds (step, row of the strip) of each pair, sorted by
-        strip, then step; strip s has ``steps[places[s] : places[s + 1]]``.  In two phases a lane's
-        delegated steps are the first steps of strip s + B.
-        """
+        """(step, row of the strip) at which lanes come to each of these forbidden pairs, sorted by
+        strip, then step; and places: strip s has ``steps[places[s] : places[s + 1]]``.  In two
+        phases a lane's delegated steps are the first steps of strip s + B."""
         rows, columns = pairs.astype(np.int32)
         strip = rows // self.strip_rows
         row = rows - strip * self.strip_rows
@@ -119,8 +144,7 @@ class Grid:
         for d in range(strips + B):
             first = max(0, d - strips + 1)
             count = min(B - 1, d) - first + 1
-            drains = d >= strips and d >= B and d - B < strips
-            if drains:
+            if max(strips, B) <= d:
                 yield Launch(d, SHORT, 0, 1)
             if count > 0:
                 yield Launch(d, SHORT, first, count)
@@ -133,8 +157,7 @@ def fit(m: int, n: int, B: int, T: int, alpha: int, form: str, least_T: int = 1)
     Two phases need n >= 2 B T.  (The thesis asks only n >= T for B = 1.  But the short phase takes
     T columns, and lane 0 of the next strip needs the last lane's.)  T is halved until one block
     fits, down to a quarter and to ``least_T``; then B shrinks.  A narrower target is computed in
-    the ticketed form, because launches for a few columns of every strip take longer than the cells.
-    """
+    the ticketed form: launches for few columns take longer than the cells."""
     if form == "two-phase":
         least = max(least_T, T // 4)
         while least < T and n < 2 * T:
@@ -151,12 +174,9 @@ def tile_shape(
     m: int, n: int, cells: int, device_rows: int = 0, longest: int = LONGEST_SIDE
 ) -> tuple[int, int]:
     """Rows and columns of tiles of at most ``cells`` cells and no side over ``longest``: squares if
-    the matrix allows.
-
-    If ``cells`` allows tiles of the longest sides, but the matrix is longer, tiles have
-    ``device_rows`` rows, which keep the whole device busy.  They are as wide as allowed, because
-    few groups have work in a tile's first and last columns.
-    """
+    the matrix allows.  If ``cells`` allows tiles of the longest sides, but the matrix is longer,
+    they have ``device_rows`` rows, which keep the device busy, and are as wide as allowed, because
+    few groups have work in a tile's first and last columns."""
     if cells >= longest**2 and max(m, n) > longest and m > device_rows > 0:
         return device_rows, max(1, min(n, cells // device_rows))
     rows = min(m, max(1, isqrt(cells)))
@@ -191,10 +211,8 @@ def tile_height(height: int, rows: int, quantum: int) -> int:
 
 
 def spans(length: int, step: int, quantum: int, forced: Iterable[int] = ()) -> list[range]:
-    """The pieces of ``[0, length)``, of each part of it the places where one begins.
-
-    It is cut into parts at every ``forced`` place.  The pieces of a part are even, about ``step``
-    long at most, and multiples of ``quantum`` where possible."""
+    """The places where pieces of ``[0, length)`` begin, for each part between ``forced`` places:
+    even ones, about ``step`` long at most, and multiples of ``quantum`` where possible."""
     places = sorted({0, length, *(f for f in forced if 0 < f < length)})
     return [range(start, end, piece(end - start, step, quantum)) for start, end in pairwise(places)]
 

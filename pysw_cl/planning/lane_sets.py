@@ -1,7 +1,7 @@
-"""Lane sets: what a plan's ``lanes`` stand for, as data.  A new one is a header and a row here.
+"""Lane sets: what a plan's ``lanes`` stand for, as data.  A new one is a header (a file under cl/,
+or the absolute path of another one) and a row here.
 
-No code tests a lane set's name: each difference between them is a field.  A header is a file under
-cl/, or the absolute path of another file.
+No code tests a lane set's name: each difference between them is a field.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ MIXED = 11
 
 
 class Instead(NamedTuple):
-    """The lanes for what narrow lanes cannot do: stored moves, forbidden pairs, large scores; and
-    lanes of a strip and rows of a lane at most."""
+    """Lanes, and at most so many of a strip and so many rows of each, for what narrow lanes cannot
+    do: stored moves, forbidden pairs, large scores."""
 
     lanes: str
     T: int
@@ -63,15 +63,14 @@ class Defaults:
     chunk: int
     #: Lanes of a strip, fewer on a device with smaller work-groups.  Lanes of warps ignore it.
     T: int = 64
-    #: Cells of a tile at most; where a work-group is a thread, for each of the device's units, so
-    #: that a tile takes as long whatever their number.
+    #: Cells of a tile at most; where a work-group is a thread, for each of the device's units.
     tile_cells: int = 1 << 34
-    #: Cells of a tile with stored moves at most, in two phases, where one group sweeps all of it,
-    #: and in the ticketed form, where many groups do.
+    #: Cells of a tile with stored moves at most: in two phases, where one group sweeps all of it,
+    #: and in the ticketed form.
     moves_cells: int = 1 << 24
     ticketed_moves_cells: int = 1 << 24
-    #: Strips of sections for each work-group (planning/sections.py); 0: as many as cost least.
-    #: Several on a CPU, where another process may use a core.
+    #: Strips of sections for each work-group (planning/sections.py): several on a CPU, where
+    #: another process may use a core; 0: as many as cost least.
     sections: int = 0
 
 
@@ -124,8 +123,7 @@ PACKED_ITEMS = PairLanes(
 
 @dataclass(frozen=True)
 class LaneSet:
-    """A row of the table `LANE_SETS`, which is why it has so many fields.  Defaults are those of
-    plain 32-bit lanes."""
+    """A row of the table `LANE_SETS`.  Defaults are those of plain 32-bit lanes."""
 
     #: Header of the 32-bit lanes, and the name in the counts of their cells: "wavefront/vector/32".
     wide: str
@@ -149,7 +147,7 @@ class LaneSet:
     #: Is CHUNK a define, because a block's part of the bus is in local memory?
     chunk_defined: bool = False
     #: Values of alpha tried beside the plan's for tiles with stored moves, if their times are
-    #: known; few, because each is another build of the kernel.
+    #: known; few, because each is another build.
     moves_alphas: tuple[int, ...] = ()
 
     #: The lanes for tiles whose scores are looked up in a query profile; None: these lanes.
@@ -170,19 +168,18 @@ class LaneSet:
     scores: NarrowScores = NarrowScores()
     #: Do they read the target backwards, from a copy with T columns of padding at both ends?
     backwards: bool = False
-    #: Rows of a lane, more than `NarrowScores.profile_rows`, with which all lanes are at the same
-    #: column (cl/wavefront/striped.clh) where `pysw_cl.planning.program.striped` allows it.
-    #: One build does for all of them.
+    #: Rows of a lane with which all lanes are at the same column (cl/wavefront/striped.clh) where
+    #: `pysw_cl.planning.program.striped` allows it.  One build does for all of them.
     striped_alphas: tuple[int, ...] = ()
     #: Rows of a lane at a lag where scores are compared and selected, if one build does for all.
     tall_alphas: tuple[int, ...] = ()
     #: May their scores be skewed (SKEWED_SCORES)?
     skews: bool = False
-    #: (least B, values of alpha beside the plan's) for plans of at least this B.  Few values if a
-    #: build takes seconds.
+    #: (least B, values of alpha beside the plan's) for plans of at least this B; few if a build
+    #: takes seconds.
     alphas: tuple[tuple[int, tuple[int, ...]], ...] = ()
-    #: The alpha of tiles so small that another one would save less than its build costs (parameter
-    #: engine.small_cells); None: they choose as others do.
+    #: The alpha of tiles so small that the build of another one would take longer than it saves
+    #: (parameter engine.small_cells); None: they choose as others do.
     small_alpha: int | None = None
     #: Columns of a block at most if each strip has a group: the next strip starts sooner.
     early_chunk: int | None = None
@@ -190,9 +187,9 @@ class LaneSet:
     instead: Instead | None = None
 
     def shares_strips(self, form: str, apart: bool = False) -> bool:
-        """Are more strips than groups in flight (cl/wavefront/strip_sync.clh, SHARED_STRIPS)?  So
-        it is where a group is a thread of a CPU, which has all of a strip, but in launches of many
-        tiles or with stored moves (``apart``)."""
+        """Are more strips than groups in flight (cl/wavefront/strip_sync.clh, SHARED_STRIPS)?  Yes
+        where a group is a thread of a CPU, but not in launches of many tiles or with stored moves
+        (``apart``)."""
         return self.per_item is None and form == "ticketed" and not apart
 
     @property

@@ -11,12 +11,10 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import singledispatch
 from itertools import pairwise
 from math import lcm
 from typing import NamedTuple
 
-from ..scoring.scoring import Scoring
 from . import path_grid, sizes
 from .choose import (
     Given,
@@ -26,11 +24,12 @@ from .choose import (
     pipeline_slots,
     whole_pipeline,
 )
-from .execution import Buffer, ByRows, HeldWhole, InParts, InSections, TileShape
+from .execution import ByRows, HeldWhole, InParts, InSections
 from .facts import DeviceFacts
-from .geometry import row_spans, spans
+from .geometry import TileShape, row_spans, spans
 from .model.runs import Setting
 from .plan import Plan, StriplessPlan
+from .sizes import Buffer
 
 NO_ENDS = (False, False, False, False)
 #: Moves of a launch over those of the tiles along a diagonal: tiles have margins, and paths cross
@@ -76,13 +75,6 @@ def larger(one: Memory, other: Memory) -> Memory:
     """The one with the larger total, and the largest allocation of both."""
     most = max(one, other, key=lambda memory: memory.total)
     return Memory(most.parts, max(one.largest, other.largest))
-
-
-@singledispatch
-def buffers_without_strips(plan: Plan, tile: TileShape, scoring: Scoring) -> list[Buffer]:
-    """What an engine without strips allocates for a tile.  Those that use a device register theirs
-    beside their plans."""
-    return []
 
 
 def device_memory(
@@ -276,7 +268,7 @@ class _Job:
             )
             return self.tile(part)[0], NONE, NONE
         if isinstance(execution, ByRows):
-            buffers = buffers_without_strips(execution.plan, tile, self.given.scoring)
+            buffers = execution.plan.buffers(tile, self.given.scoring)
             return Memory.of(buffers), NONE, NONE
         most = Memory.of(execution.buffers)
         if isinstance(execution, InSections):

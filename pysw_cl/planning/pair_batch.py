@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .execution import Buffer
 from .facts import DeviceFacts
 from .lane_sets import WIDE, PairLanes
+from .sizes import Buffer
 
 Ints = NDArray[np.int32]
 
@@ -42,7 +42,7 @@ class Groups:
     def __init__(self, pairs: Ints, lanes: int, columns: int) -> None:
         """``pairs``: as `BatchEngine.start` takes them; ``columns``: of a panel."""
         starts = np.arange(0, len(pairs), lanes)
-        self.count, self.columns = len(starts), columns
+        self.count, self.lanes, self.columns = len(starts), lanes, columns
         #: The longest query of each group, and the most panels.
         self.rows: Ints = np.maximum.reduceat(pairs[:, 1], starts)
         self.panels: Ints = -(-np.maximum.reduceat(pairs[:, 3], starts) // columns)
@@ -57,34 +57,31 @@ class Groups:
         """Rows and columns of each group (n x 2)."""
         return np.stack([self.rows, self.panels * self.columns], 1).astype(np.int64)
 
-    def places(self, lanes: int) -> Places:
-        """Where the moves and the runs of each group are."""
-        at = np.zeros((self.count, 4), np.int32)
-        m, n = self.rows.astype(np.int64), self.panels.astype(np.int64) * self.columns
-        rows = np.cumsum(self.panels * m)
-        most = most_runs(m, n)
-        runs = np.cumsum(lanes * most)
-        at[1:, 0], at[:, 1], at[1:, 2], at[:, 3] = rows[:-1], m, runs[:-1], most
-        return Places(at, int(rows[-1]) * lanes * self.columns // 2, int(runs[-1]))
+    @cached_property
+    def places(self) -> Ints:
+        """Where the moves and the runs of each group are (n x 4): the row where its moves begin,
+        its query length, the word where its runs begin, and the words of each lane."""
+        (m, n), at = self.sides.T, np.zeros((self.count, 4), np.int32)
+        at[:, 1], at[:, 3] = m, most_runs(m, n)
+        at[1:, 0] = np.cumsum(self.panels[:-1] * m[:-1])
+        at[1:, 2] = np.cumsum(self.lanes * at[:-1, 3].astype(np.int64))
+        return at
 
+    @property
+    def moves_bytes(self) -> int:
+        """Bytes of all moves."""
+        return int(self.sides.prod(axis=1).sum()) * self.lanes // 2
 
-@dataclass(frozen=True)
-class Places:
-    """Where the moves and the runs of each group of a batch are."""
-
-    #: Per group the row where its moves begin and its query length, the word where its runs begin,
-    #: and the words of each lane (n x 4).
-    at: Ints
-    #: The bytes of all moves, and the words of all runs.
-    moves_bytes: int
-    run_words: int
-
-    def of_pairs(self, count: int, lanes: int) -> NDArray[np.int64]:
-        """Where the place of each of ``count`` pairs ends."""
-        pairs = np.arange(count)
-        group = pairs // lanes
-        ends: NDArray[np.int64] = self.at[group, 2] + (pairs % lanes + 1) * self.at[group, 3]
+    def run_ends(self, count: int) -> NDArray[np.int64]:
+        """Where the words of the runs of each of ``count`` pairs end."""
+        group, lane = np.divmod(np.arange(count), self.lanes)
+        ends: NDArray[np.int64] = self.places[group, 2] + (lane + 1) * self.places[group, 3]
         return ends
+
+    @property
+    def run_words(self) -> int:
+        """The words of all runs, those of lanes without a pair included."""
+        return int(self.places[-1, 2]) + self.lanes * int(self.places[-1, 3])
 
 
 def most_runs(m: Any, n: Any) -> Any:
@@ -118,11 +115,10 @@ class InLanes:
         pairs = self.lanes.pairs(self.width)
         return f"{self.lanes.name} lanes of {self.width} bits, {pairs} pairs at once in each group"
 
-    @cached_property
-    def places(self) -> Places | None:
-        """Where moves and runs are; None: no moves are stored."""
-        moves = self.boxes or self.output in ("traceback", "cigar")
-        return self.groups.places(self.lanes.pairs(self.width)) if moves else None
+    @property
+    def stores_moves(self) -> bool:
+        """Are there moves, and runs?"""
+        return self.boxes or self.output in ("traceback", "cigar")
 
     @cached_property
     def top_lines(self) -> int:
@@ -135,7 +131,7 @@ class InLanes:
         found = {
             "WANT": 0 if self.boxes else WANTS[self.output],
             "LOCAL": int(self.local),
-            "STORE_MOVES": int(self.places is not None),
+            "STORE_MOVES": int(self.stores_moves),
             "R": self.lanes.columns(self.width),
             "WIDTH": self.width,
             "LONG": int(self.width < WIDE and max(self.groups.longest) > LONGEST),
@@ -179,23 +175,23 @@ class InLanes:
     @property
     def buffers(self) -> list[Buffer]:
         """All that it allocates, but for the letters, which may stay from batch to batch."""
-        count, places, lanes = self.count, self.places, self.lanes.pairs(self.width)
+        count, groups, lanes = self.count, self.groups, self.lanes.pairs(self.width)
         found = [
             Buffer("scratch", "state", self.workers * self.scratch_size),
             Buffer("pairs", "letters", 16 * count),
             Buffer("results", "scratch", 4 * RESULTS * count),
-            Buffer("moves", "moves", 4 if places is None else places.moves_bytes),
+            Buffer("moves", "moves", groups.moves_bytes if self.stores_moves else 4),
         ]
         if self.lanes.items == 1:
             found.append(Buffer("counter", "scratch", 4))
         if self.top_lines:
             found.append(Buffer("tops", "scratch", self.top_lines * lanes * self.width // 8))
-            found.append(Buffer("tops_at", "scratch", 16 * self.groups.count))
-        if places is None or self.boxes:
+            found.append(Buffer("tops_at", "scratch", 16 * groups.count))
+        if not self.stores_moves or self.boxes:
             return found
-        found.append(Buffer("places", "scratch", 16 * self.groups.count))
+        found.append(Buffer("places", "scratch", 16 * groups.count))
         found.append(Buffer("traced", "scratch", 4 * TRACED * count))
-        words = places.run_words if self.output == "cigar" else 0
+        words = groups.run_words if self.output == "cigar" else 0
         found.append(Buffer("runs", "scratch", max(4, 4 * words)))
         if words and self.lanes.items > 1:  # the device packs them
             found.append(Buffer("offsets", "scratch", 4 * (count + 1)))

@@ -7,11 +7,14 @@ from functools import cached_property
 from math import gcd
 from typing import Any, ClassVar
 
+from ..scoring.scoring import Scoring
 from .cost import CellCost, Cost, StripCost
 from .facts import DeviceFacts
+from .geometry import TileShape
 from .lane_sets import LANE_SETS
 from .parameters import SPACE, Parameter, parameters_of
 from .plan_fields import PlanFields
+from .sizes import Buffer
 
 #: Columns of a block where moves are stored: few, because the strip below waits for a block.
 MOVES_CHUNK = 32
@@ -134,6 +137,10 @@ class StriplessPlan(Plan):
     def pipeline_lag(self) -> int:
         """There is no pipeline: no row is computed ahead of another."""
         return 0
+
+    def buffers(self, tile: TileShape, scoring: Scoring) -> list[Buffer]:
+        """What the engine allocates on the device for a tile."""
+        return []
 
 
 def space() -> dict[str, Parameter]:

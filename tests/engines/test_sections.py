@@ -20,8 +20,8 @@ from pysw_cl.engines.wavefront.sections import SectionsRun
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning import choose
 from pysw_cl.planning.choose import Given, Seen
-from pysw_cl.planning.execution import TileShape
 from pysw_cl.planning.facts import UNLIMITED
+from pysw_cl.planning.geometry import TileShape
 from pysw_cl.planning.model.times import Machine, Times
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.sections import Sections, first_overlap, sections_of, span

@@ -14,8 +14,9 @@ from pysw_cl.engines.registry import engine_for, plan_on, setting_of
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.choose import Given, Seen, choose, is_held
-from pysw_cl.planning.execution import ByRows, InParts, InSections, InStrips, TileShape
+from pysw_cl.planning.execution import ByRows, InParts, InSections, InStrips
 from pysw_cl.planning.facts import DeviceFacts
+from pysw_cl.planning.geometry import TileShape
 from pysw_cl.planning.memory import Memory, device_memory
 from pysw_cl.planning.model.runs import Setting, sweep_of
 from pysw_cl.scoring.scoring import Scoring, make_scoring

@@ -12,8 +12,8 @@ from profiles_made import H200
 
 from pysw_cl.planning.choose import Given, Seen, cut
 from pysw_cl.planning.cost import Cut, StripCost
-from pysw_cl.planning.execution import TileShape
 from pysw_cl.planning.facts import UNLIMITED
+from pysw_cl.planning.geometry import TileShape
 from pysw_cl.planning.model.times import CUT, GENERIC, Machine
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.store import profile_for

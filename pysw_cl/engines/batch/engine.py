@@ -210,7 +210,7 @@ class BatchEngine:
                 batch.fetch_to(batch.found[-1], results, 4 * (RESULTS - 1) * len(pairs))
             if batch.tops is not None:
                 batch.fetch_to(batch.tops.lines, tops)
-            if execution.places is not None:
+            if execution.stores_moves:
                 self._trace(batch, shared if lent is None else shared | codes, execution)
             batch.begin()
         self.peak_bytes = max(self.peak_bytes, buffers.bytes + memory.bytes)
@@ -225,10 +225,10 @@ class BatchEngine:
     ) -> dict[str, Any]:
         """Enqueue a sweep; returns the arguments that its traceback has, too.  ``shared``: those
         of them that are known; ``own``: arguments that the traceback does not have."""
-        memory, sizes, where = self._retained, execution.sizes, execution.places
+        memory, sizes = self._retained, execution.sizes
         places, counter = self._codes, self._codes
-        if where is not None:
-            places = memory.sent("places", where.at, buffers)
+        if execution.stores_moves:
+            places = memory.sent("places", execution.groups.places, buffers)
         if self.vectors:  # work-groups count
             counter = memory.sent("counter", np.zeros(1, np.int32), buffers)
         shared = shared | {
@@ -268,8 +268,7 @@ class BatchEngine:
     def _trace(self, batch: Running, shared: dict[str, Any], execution: InLanes) -> None:
         """Enqueue the traceback of all paths of a batch.  ``shared``: arguments of its kernel."""
         count, sizes, width = execution.count, execution.sizes, execution.width
-        lanes, runs, where = self.lanes.pairs(width), execution.output == "cigar", execution.places
-        assert where is not None
+        groups, runs = execution.groups, execution.output == "cigar"
         traced = batch.lend("traced", sizes["traced"])
         here = (batch.lend if runs and self.vectors else self._retained.get)("runs", sizes["runs"])
         arguments = {**shared, "runs": here, "traced": traced, "runs_at": self._codes}
@@ -277,8 +276,8 @@ class BatchEngine:
         batch.traced = batch.array("traced", (TRACED, count))
         batch.fetch_to(batch.traced, traced)
         if runs and self.vectors:
-            view = batch.view(here, where.run_words)
-            batch.packed = partial(gather, view, where.of_pairs(count, lanes), batch.traced[4])
+            view = batch.view(here, groups.run_words)
+            batch.packed = partial(gather, view, groups.run_ends(count), batch.traced[4])
         elif runs:
             offsets, packed = (batch.lend(name, sizes[name]) for name in ("offsets", "packed"))
             most = min(PACKING_GROUP, self.runtime.facts.most_items)
@@ -287,7 +286,8 @@ class BatchEngine:
             counting = BoundKernel(self.runtime, COUNT_RUNS, defines)
             counting.bind(traced=traced, **given).launch(1, group)
             packing = BoundKernel(self.runtime, PACK_RUNS, defines)
-            packing.bind(places=shared["places"], lanes=lanes, runs=here, packed=packed, **given)
+            given |= {"places": shared["places"], "lanes": groups.lanes}
+            packing.bind(**given, runs=here, packed=packed)
             packing.launch(-(-count * MATES // group), group)
             batch.packed = partial(batch.read, buffer=packed)
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...errors import PlanError
 from ...planning.cost import Cost, RowCost
-from ...planning.execution import Buffer, TileShape
 from ...planning.facts import DeviceFacts
+from ...planning.geometry import TileShape
 from ...planning.lane_sets import LANE_SETS
-from ...planning.memory import buffers_without_strips
 from ...planning.parameters import tunable
 from ...planning.plan import StriplessPlan
 from ...planning.plan_fields import FORMS
+from ...planning.sizes import Buffer
 from ...scoring.scoring import Scoring
 from ..plans import default_plan, profiled
 
@@ -129,6 +129,47 @@ class RowscanPlan(StriplessPlan):
             alpha = max(1, alpha // 8)  # few values, since each is another build of the kernel
         return replace(self, alpha=alpha, B=self.cost.soonest(self, (alpha,), rows, columns)[1])
 
+    def buffers(self, tile: TileShape, scoring: Scoring) -> list[Buffer]:
+        """See `StriplessPlan`: of its largest part if it has special rows or columns."""
+        m = max(b - a for a, b in pairwise((0, *tile.rows, tile.m)))
+        n = max(b - a for a, b in pairwise((0, *tile.columns, tile.n)))
+        if (m, n) != tile.size:
+            tile = replace(tile, m=m, n=n, bottom=True, right=True, level=False)
+        plan, (table, _) = self.for_tile(scoring, m, n), scoring.source.sizes(scoring.source.file)
+        return [
+            Buffer("query", "letters", scoring.source.code.itemsize * m),
+            Buffer("hits", "scratch", 4),
+            *([Buffer("table", "scratch", table)] if table else []),
+            *(plan._lines(tile) if self.form == THREE_LAUNCH else plan._segments(tile)),
+        ]
+
+    def _segments(self, tile: TileShape) -> list[Buffer]:
+        """The buffers of one launch that computes a tile."""
+        m, n = tile.size
+        top, bottom = 4 if tile.level else 4 * n, 4 * n if tile.bottom else 4
+        return [
+            Buffer("target", "letters", n),
+            Buffer("columns", "vertical_bus", 16 * m),
+            *(Buffer(name, "horizontal_bus", bottom) for name in ("bottom_h", "bottom_x")),
+            *(Buffer(name, "horizontal_bus", top) for name in ("top_h", "top_x")),
+            Buffer("record", "scratch", 4 * RECORD_WORDS * self.groups_of(n)),
+            Buffer("ticket", "scratch", 4),
+        ]
+
+    def _lines(self, tile: TileShape) -> list[Buffer]:
+        """The buffers of three launches a row."""
+        groups = -(-tile.n // self.segment)
+        columns, items = groups * self.segment, groups * self.T
+        return [
+            Buffer("target", "letters", columns),
+            *(Buffer(f"row {k}", "horizontal_bus", 4 * columns) for k in range(3)),  # H, F, H~
+            *(Buffer(f"column {k}", "vertical_bus", 4 * tile.m) for k in range(4)),
+            *(Buffer(f"best {k}", "state", 4 * items if tile.best else 4) for k in range(3)),
+            Buffer("items", "state", 4 * items),
+            Buffer("groups", "state", 4 * -(-groups // self.segment) * self.segment),
+            Buffer("done", "scratch", 4),
+        ]
+
 
 def default_rowscan(runtime: Runtime) -> RowscanPlan:
     """The plan of a device: its 32-bit lanes."""
@@ -146,49 +187,3 @@ def default_rowscan(runtime: Runtime) -> RowscanPlan:
         return profiled(plan, runtime)
     wide = usual.without_narrow()
     return profiled(replace(plan, lanes=wide.lanes, T=wide.T, alpha=WARP_ALPHA), runtime)
-
-
-@buffers_without_strips.register
-def _(plan: RowscanPlan, tile: TileShape, scoring: Scoring) -> list[Buffer]:
-    """Of its largest part if it has special rows or columns."""
-    m = max(b - a for a, b in pairwise((0, *tile.rows, tile.m)))
-    n = max(b - a for a, b in pairwise((0, *tile.columns, tile.n)))
-    if (m, n) != tile.size:
-        tile = replace(tile, m=m, n=n, bottom=True, right=True, level=False)
-    table, _ = scoring.source.sizes(scoring.source.file)
-    buffers = [
-        Buffer("query", "letters", scoring.source.code.itemsize * m),
-        Buffer("hits", "scratch", 4),
-    ]
-    buffers += [Buffer("table", "scratch", table)] if table else []
-    own = _lines if plan.form == THREE_LAUNCH else _segments
-    return buffers + own(plan.for_tile(scoring, m, n), tile)
-
-
-def _segments(plan: RowscanPlan, tile: TileShape) -> list[Buffer]:
-    """The buffers of one launch that computes a tile."""
-    m, n = tile.size
-    top, bottom = 4 if tile.level else 4 * n, 4 * n if tile.bottom else 4
-    return [
-        Buffer("target", "letters", n),
-        Buffer("columns", "vertical_bus", 16 * m),
-        *(Buffer(name, "horizontal_bus", bottom) for name in ("bottom_h", "bottom_x")),
-        *(Buffer(name, "horizontal_bus", top) for name in ("top_h", "top_x")),
-        Buffer("record", "scratch", 4 * RECORD_WORDS * plan.groups_of(n)),
-        Buffer("ticket", "scratch", 4),
-    ]
-
-
-def _lines(plan: RowscanPlan, tile: TileShape) -> list[Buffer]:
-    """The buffers of three launches a row."""
-    groups = -(-tile.n // plan.segment)
-    columns, items = groups * plan.segment, groups * plan.T
-    return [
-        Buffer("target", "letters", columns),
-        *(Buffer(f"row {k}", "horizontal_bus", 4 * columns) for k in range(3)),  # H, F, H~
-        *(Buffer(f"column {k}", "vertical_bus", 4 * tile.m) for k in range(4)),
-        *(Buffer(f"best {k}", "state", 4 * items if tile.best else 4) for k in range(3)),
-        Buffer("items", "state", 4 * items),
-        Buffer("groups", "state", 4 * -(-groups // plan.segment) * plan.segment),
-        Buffer("done", "scratch", 4),
-    ]

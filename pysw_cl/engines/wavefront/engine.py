@@ -15,8 +15,8 @@ from ...errors import DeviceError, PlanError
 from ...opencl.buffers import Buffers, RetainedBuffers
 from ...opencl.device import Runtime, Stopwatch
 from ...planning.choose import Given, Seen, choose, is_held, pipeline_rows
-from ...planning.execution import ByRows, InParts, InSections, InStrips, TileExecution, TileShape
-from ...planning.geometry import fit
+from ...planning.execution import ByRows, InParts, InSections, InStrips, TileExecution
+from ...planning.geometry import TileShape, fit
 from ...planning.path_grid import captures_inside, compressible, lines_fit, strip_rows
 from ...planning.plan import Plan
 from ...planning.sizes import COMPRESSED_CELL_BYTES, HELD_CELL_BYTES, held_numbers, moves_bytes

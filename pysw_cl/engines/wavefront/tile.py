@@ -14,8 +14,8 @@ from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel
 from ...planning.choose import Given, Seen
-from ...planning.execution import InStrips, Strips, TileShape
-from ...planning.geometry import Grid
+from ...planning.execution import InStrips, Strips
+from ...planning.geometry import Grid, TileShape
 from ...planning.lane_sets import MIXED
 from ...planning.plan import Plan
 from ...planning.program import Program

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from ...scoring.scoring import MOST_KNOWN
 from ..choose import Given, Seen, choose, is_held, whole_pipeline
 from ..cost import StripCost
-from ..execution import ByRows, InParts, InSections, InStrips, TileShape
+from ..execution import ByRows, InParts, InSections, InStrips
 from ..facts import UNLIMITED, DeviceFacts
-from ..geometry import piece, tile_height
+from ..geometry import TileShape, piece, tile_height
 from ..path_grid import grid_places, most_pieces
 from ..plan import Plan
 from ..program import striped_rows
