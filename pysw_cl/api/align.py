@@ -27,8 +27,7 @@ from ..drivers.options import (
 from ..drivers.problem import NO_FREE_ENDS, Mode
 from ..drivers.progress import Progress, RunProgress
 from ..drivers.run import run, run_top
-from ..engines.choose_device import Kind, attempts, by_time
-from ..engines.registry import engine_for
+from ..engines.registry import Kind, attempts, by_time, engine_for
 from ..errors import InputError, InternalError
 from ..opencl.builds import expecting
 from ..planning.plan import Plan

@@ -11,8 +11,7 @@ from ..drivers.job import Job
 from ..drivers.options import AlignOptions, Output, made_of
 from ..drivers.pair_forecast import pair_forecast
 from ..drivers.problem import Mode
-from ..engines.choose_device import Kind, by_time
-from ..engines.registry import setting_of
+from ..engines.registry import Kind, by_time, setting_of
 from ..errors import InputError, shown, whole_number
 from ..opencl.device import Runtime, get_runtime
 from ..planning.model.predict import Choice, Foreseen, Prediction, choice_of, predicted

@@ -1,16 +1,29 @@
-"""The engines by name: the values of a plan's ``engine`` field, and how each engine is made."""
+"""The engines by name, how each is made, and which device ``device="auto"`` means for a job.
+
+That is the device that has it done first, by the model.  Calls of `align` are timed, whoever chose
+their device: what they took, over what the model foresaw, corrects it for later calls of about the
+same size.  No call is made to learn from.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from math import inf
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
-from ..errors import PlanError
-from ..opencl.device import Runtime, get_runtime
+from ..errors import DeviceError, DeviceMemoryError, PlanError, RecomputedWarning
+from ..opencl.device import Runtime, get_runtime, runtimes_to_choose_from
 from ..planning.choose import Seen
-from ..planning.model.runs import Setting
+from ..planning.model.predict import first_use
+from ..planning.model.runs import Setting, sweep_of
 from ..planning.plan import Plan
+from ..planning.profiles.store import stamp
 from ..scoring.scoring import Scoring
 from ..tiles.contract import Engine
 from .plans import default_plan, made_once, make_plan
@@ -19,6 +32,11 @@ from .rowscan.plan import RowscanPlan, default_rowscan
 
 #: A plan, or overrides of some of its fields.
 Wishes = Plan | Mapping[str, Any] | None
+#: Leading binary digits of a length that the model is asked by, and kinds of jobs that are kept: to
+#: ask it takes longer than to align a short pair.
+DIGITS, MOST_KEPT = 5, 1024
+#: Calls whose times count, at least and at most, and seconds for which they do.
+LEAST, LATEST, LASTING = 3, 9, 600.0
 
 
 def _reference(device: Any, wishes: Wishes, timed: bool) -> Engine:
@@ -123,3 +141,109 @@ def setting_of(runtime: Runtime, wishes: Wishes, scoring: Scoring, mode: str) ->
         raise PlanError(f"plan: nobody has measured how long the engine {plan.engine!r} takes")
     scan, seen = default_rowscan(runtime) if free else None, Seen(few=scoring.source.few)
     return Setting(plan, scoring, mode == "local", runtime.facts, seen, scan, holds=free)
+
+
+# What "auto" means
+
+
+class Kind(NamedTuple):
+    """What decides how long a job of m rows and n columns takes; as in `drivers.job.Job`."""
+
+    m: int
+    n: int
+    scoring: Scoring
+    mode: str
+    output: str
+    free_ends: tuple[bool, ...]
+    both: bool
+
+    def key(self, digits: int) -> tuple[Any, ...]:
+        """What it is known by, with so many digits of the lengths."""
+        m, n = (side >> max(0, side.bit_length() - digits) for side in self[:2])
+        sides, score = (m, self.m.bit_length(), n, self.n.bit_length()), self.scoring
+        return *sides, *self[3:], score.source.key, score.gap_open, score.gap_extend, stamp()
+
+
+class Known(NamedTuple):
+    """What is known of a kind of job on a device."""
+
+    #: Seconds of its sweep, and to start the device and build its kernels, by the model.
+    sweep: float
+    first: float
+    #: When the latest calls that built nothing ended, and their seconds over those of the model,
+    #: for all lengths of the same octaves.
+    ratios: deque[tuple[float, float]]
+
+
+#: By devices and keys of kinds; those of whole octaves hold their ratios.
+_known: WeakKeyDictionary[Runtime, dict[tuple[Any, ...], Known]] = WeakKeyDictionary()
+
+
+def by_time(device: Any, kind: Kind) -> list[tuple[Any, float]]:
+    """The runtimes that ``device`` may mean, the soonest done first, and the seconds expected."""
+    choices = runtimes_to_choose_from(device)
+    if len(choices) < 2:
+        return [(choices[0] if choices else device, 0.0)]
+    known, since = [_known_of(one, kind) for one in choices], time.perf_counter() - LASTING
+    own = [sorted(ratio for at, ratio in list(one.ratios) if at > since) for one in known]
+    # What a path takes beside its sweep, and what pruning saves, is alike on all devices.
+    most = max(([ratio for ratio in each if ratio < inf] for each in own), key=len)
+    tell = [next((some for some in (each, most) if len(some) >= LEAST), [1.0]) for each in own]
+    seconds = [
+        of.first * (not one.programs) + of.sweep * ratios[len(ratios) // 2]
+        for one, of, ratios in zip(choices, known, tell, strict=True)
+    ]
+    return sorted(zip(choices, seconds, strict=True), key=lambda one: one[1])
+
+
+def attempts(device: Any, kind: Kind, timed: bool = True) -> Iterator[AbstractContextManager[Any]]:
+    """The devices that ``device`` may mean for a kind of job, the soonest done first, each as a
+    context in which the job runs there.  One that fails is passed over, with a RecomputedWarning,
+    unless it lacks memory; the error of the last is raised.  ``timed``: is it a call to learn
+    from?"""
+    *others, (last, _) = by_time(device, kind)
+    for one, _ in others:
+        yield _on(one, kind, timed, other=True)
+    yield _on(get_runtime(last), kind, timed) if timed and _known else nullcontext(last)
+
+
+@contextmanager
+def _on(runtime: Runtime, kind: Kind, timed: bool, other: bool = False) -> Iterator[Runtime]:
+    """A job runs on a device; its time is noted where the model was asked about its like.
+    ``other``: is there another device if this one fails?"""
+    known = _known.get(runtime, {}).get(kind.key(DIGITS))
+    programs, began = len(runtime.programs), time.perf_counter()
+    try:
+        yield runtime
+    except DeviceMemoryError:
+        raise
+    except DeviceError as error:
+        if not other or known is None:
+            raise
+        known.ratios.extend([(inf, inf)] * LATEST)
+        why = f"{runtime.info.name} failed, and another device is used: {error}"
+        warnings.warn(why, RecomputedWarning, stacklevel=5)
+    else:
+        now = time.perf_counter()
+        if timed and known is not None and len(runtime.programs) == programs:
+            known.ratios.append((now, (now - began) / known.sweep))
+
+
+def _known_of(runtime: Runtime, kind: Kind) -> Known:
+    """What is known of a kind of job on a device; the model is asked where it was not yet."""
+    own = _known.setdefault(runtime, {})
+    if (known := own.get(kind.key(DIGITS))) is None:
+        if len(own) >= MOST_KEPT:
+            own.clear()
+        m, n = (side & -1 << max(0, side.bit_length() - DIGITS) for side in kind[:2])
+        foreseen = foreseen_on(runtime, kind._replace(m=m, n=n))
+        octaves = own.setdefault(kind.key(1), Known(*foreseen, deque(maxlen=LATEST)))
+        known = own[kind.key(DIGITS)] = Known(*foreseen, octaves.ratios)
+    return known
+
+
+def foreseen_on(runtime: Runtime, kind: Kind) -> tuple[float, float]:
+    """What the model says of a job on a device: see `Known`."""
+    setting = setting_of(runtime, None, kind.scoring, kind.mode)
+    times, work = setting.plan.machine.times, sweep_of(setting, kind.m, kind.n)
+    return max(work.seconds(times), 1e-9), first_use(work, times) or 3.0  # not measured

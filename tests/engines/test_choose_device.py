@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import pysw_cl
-from pysw_cl.engines import choose_device
-from pysw_cl.engines.choose_device import Kind, attempts, by_time
+from pysw_cl.engines import registry
+from pysw_cl.engines.registry import Kind, attempts, by_time
 from pysw_cl.errors import DeviceError, DeviceMemoryError, RecomputedWarning
 from pysw_cl.opencl.device import Runtime, get_runtime, runtimes_to_choose_from
 from pysw_cl.planning.profiles.profile import Profile
@@ -59,9 +59,9 @@ def devices(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     def runtime_of(device: Any) -> Any:
         return device if isinstance(device, Device) else get_runtime(device)
 
-    monkeypatch.setattr(choose_device, "get_runtime", runtime_of)
-    monkeypatch.setattr(choose_device, "runtimes_to_choose_from", to_choose_from)
-    monkeypatch.setattr(choose_device, "_known", WeakKeyDictionary())
+    monkeypatch.setattr(registry, "get_runtime", runtime_of)
+    monkeypatch.setattr(registry, "runtimes_to_choose_from", to_choose_from)
+    monkeypatch.setattr(registry, "_known", WeakKeyDictionary())
     return found
 
 
@@ -90,7 +90,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
         found.append((kind.m, kind.n))
         return 1.0, 1.0
 
-    monkeypatch.setattr(choose_device, "foreseen_on", foreseen)
+    monkeypatch.setattr(registry, "foreseen_on", foreseen)
     return found
 
 
@@ -132,12 +132,12 @@ class Calls:
         self.devices, self.seconds = {"a": Device(1e-10), "b": Device(1e-10)}, seconds
         devices[:] = self.devices.values()
         self.now = 0.0
-        monkeypatch.setattr(choose_device.time, "perf_counter", lambda: self.now)
+        monkeypatch.setattr(registry.time, "perf_counter", lambda: self.now)
 
         def foreseen(device: Any, kind: Kind) -> tuple[float, float]:
             return kind.m / 1984 * (1.0 if device is self.devices["a"] else 2.0), 3.0
 
-        monkeypatch.setattr(choose_device, "foreseen_on", foreseen)
+        monkeypatch.setattr(registry, "foreseen_on", foreseen)
 
     def call(
         self, device: str = "auto", m: int = 2000, builds: bool = False, fails: str = ""
@@ -207,7 +207,7 @@ def test_what_slowed_a_device_down_may_be_over(
     for name in "ab":
         calls.calls(5, name)
     assert calls.call() == "b"
-    calls.now += choose_device.LASTING
+    calls.now += registry.LASTING
     assert calls.calls(5) == {"a"}
 
 
@@ -260,7 +260,7 @@ def test_calls_are_timed(devices: list[Any]) -> None:
 
     def noted(**options: Any) -> dict[str, int]:
         pysw_cl.align("ACGTTGCA" * 9, "ACGTTGCA" * 9, **options)
-        known = choose_device._known.get(runtime, {})
+        known = registry._known.get(runtime, {})
         return {key[5]: len(one.ratios) for key, one in known.items()}
 
     assert not noted(device=runtime)
@@ -279,14 +279,14 @@ def test_a_broken_device_and_its_calls(devices: list[Any], monkeypatch: pytest.M
     """`align` and its plan say which device it was, `plan` what the others would take."""
     runtime, broken = get_runtime("auto"), Device(1e-10)
     seconds = {runtime: (2.0, 0.0), broken: (1.0, 0.0)}
-    monkeypatch.setattr(choose_device, "foreseen_on", lambda device, kind: seconds[device])
+    monkeypatch.setattr(registry, "foreseen_on", lambda device, kind: seconds[device])
 
     def fail() -> None:
         raise DeviceError("no device any more")
 
     devices += [broken, runtime]
     for module in ("api.predict", "engines.registry"):
-        monkeypatch.setattr(f"pysw_cl.{module}.get_runtime", choose_device.get_runtime)
+        monkeypatch.setattr(f"pysw_cl.{module}.get_runtime", registry.get_runtime)
     said = pysw_cl.plan(72, 72)
     assert said.devices == {runtime.info.name: 2.0} and "; 2 s on " in str(said)
     monkeypatch.setattr(Device, "kept", lambda self, *what: fail())
