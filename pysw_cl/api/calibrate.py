@@ -172,7 +172,7 @@ def _fitted(cases: list[Case]) -> dict[str, Numbers]:
 
 def _kind_of(case: Case) -> str:
     """Are its strips sections, global ones, or neither ("")?"""
-    if any(one.cut for one in case.work.strips):
+    if any(one.way == CUT for one in case.work.strips):
         return CUT
     return GLOBAL if any(f"/{GLOBAL}/" in one.subject for one in case.work.strips) else ""
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..planning.model.predict import Foreseen
 from ..planning.model.runs import Name, Setting, Strips, sweep_of, swept_again
-from ..planning.model.times import lag_of
+from ..planning.model.times import CUT, lag_of
 from ..sequences.alphabet import is_nucleotide
 from ..sequences.kmers import OTHERS, K, Sample, samples_of
 from ..sequences.view import Frame
@@ -62,7 +62,7 @@ def pair_forecast(
         setting = replace(setting, seen=replace(setting.seen, alike=True))
     work, share = sweep_of(setting, m, n), 1.0 + both
     strips, counts = work.widest, Counter[Name]()
-    if setting.local and strips and not strips.cut and strips.plan.lane_set.prunes:
+    if setting.local and strips and strips.way != CUT and strips.plan.lane_set.prunes:
         share = sweep_share(setting, strips, (m, n), best, prune)
         if both:  # the other strand is searched for more than this score
             share += sweep_share(setting, strips, (m, n), LikelyPath(), prune, best.score)

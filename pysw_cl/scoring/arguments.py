@@ -41,8 +41,7 @@ def substitution_scores(sub_score: Any) -> Substitutions:
     if file:
         return _matrix_of(*read_matrix(sub_score))
     if isinstance(sub_score, str):
-        named, letters = load_matrix(sub_score)
-        return _protein(named.astype(np.float64), letters, canonical_name(sub_score))
+        return _matrix_of(*load_matrix(sub_score), canonical_name(sub_score))
     if hasattr(sub_score, "alphabet") and sub_score.alphabet is not None:
         scores = sub_score.scores if hasattr(sub_score, "scores") else sub_score
         return _matrix_of(scores, sub_score.alphabet)
@@ -76,19 +75,14 @@ def match_mismatch(sub_score: Any) -> tuple[Any, Any] | None:
     return None
 
 
-def _matrix_of(scores: Any, alphabet: Any) -> Substitutions:
-    """A matrix with its letters; one that is equal to a named matrix has its name, so that the
-    usual gap cost is the same however it is given."""
+def _matrix_of(scores: Any, alphabet: Any, name: str = "") -> Substitutions:
+    """A matrix; one of proteins with the letters that it lacks.  One that is equal to a named
+    matrix has its name, so that the usual gap cost is the same however it is given."""
     values, letters = _matrix(scores, alphabet)
-    for name in USUAL_GAPS:
-        known, order = load_matrix(name)
+    for usual in () if name else USUAL_GAPS:
+        known, order = load_matrix(usual)
         if letters == order and np.array_equal(values, known):
-            return _protein(values, letters, name)
-    return _protein(values, letters)
-
-
-def _protein(values: NDArray[np.float64], letters: str, name: str = "") -> Substitutions:
-    """A matrix; one of proteins with the letters that it lacks."""
+            name = usual
     words = f"matrix {name}" if name else _words(values, letters)
     values, letters, added = with_stand_ins(values, letters)
     own = {"letters": letters, "name": name, "stand_ins": added, "substitutions": words}

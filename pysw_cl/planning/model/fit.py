@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .runs import Name, Strips, Work
-from .times import Pace, Times, cell
+from .times import Pace, Times
 
 Floats = NDArray[np.float64]
 #: What runs did, and the seconds that they took.
@@ -70,7 +70,7 @@ def fitted(
     for one in columns if columns is not None else [one for work, _ in runs for one in work.strips]:
         own = known.by_subject.get(one.subject, {})
         if not ({"column", "row"} & own.keys() or Pace(own).measured):
-            found.setdefault(one.subject, {})[cell(one.plan.alpha, one.wave.share)] = 0.0
+            found.setdefault(one.subject, {})[f"{one.plan.alpha}@{one.wave.share}"] = 0.0
     times, best = _under(known, found), (inf, known)
     before: list[dict[Name, float]] = []
     for _ in range(MOST_TURNS):

@@ -4,7 +4,7 @@ its plan is what it is: what would be second best."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 
@@ -136,7 +136,7 @@ def predicted(
         gcups_limit=limit(setting, work),
         memory=memory.total,
         too_large=too_large(memory, setting.device),
-        way=_way(work),
+        way="held" if widest is None else widest.way,
         plan=setting.plan if widest is None else widest.plan,
         source=source,
     )
@@ -156,20 +156,11 @@ def limit(setting: Setting, work: Work) -> float:
         return 1e-9 / cell if cell else 0.0
     own, pace = widest.plan, machine.times.pace(widest.subject)
     alphas, B = {own.alpha, *setting.plan.alphas}, setting.plan.B
-    if isinstance(own, StriplessPlan):
+    if widest.way == "rows":
         alphas, B = {own.alpha}, (setting.row_scan or setting.plan).B
     share, busy = machine.share(B), machine.busy(B, B)
     columns = {alpha: pace.line(alpha, share).pace(busy, own.chunk) for alpha in alphas}
     return max(1e-9 * B * own.T * alpha / float(seconds) for alpha, seconds in columns.items())
-
-
-def _way(work: Work) -> str:
-    """What computes most of it."""
-    if work.widest is None:
-        return "held"
-    if isinstance(work.widest.plan, StriplessPlan):
-        return "rows"
-    return CUT if work.widest.cut else "strips"
 
 
 @dataclass(frozen=True)
@@ -229,39 +220,32 @@ class Choice:
 
 
 def choice_of(setting: Setting, prediction: Prediction) -> Choice:
-    """The choice that a prediction is of."""
-    (m, n), times = prediction.shape, setting.plan.machine.times
-    found = {}
-    for way, alpha, other in _others(setting, m, n):
-        work = sweep_of(other, m, n)
-        if way != CUT or work.counts["call", "section"]:
-            found[way, alpha] = work.seconds(times)
+    """The choice that a prediction is of, and the other ways for the whole matrix."""
+    (m, n), plan, scan = prediction.shape, setting.plan, setting.row_scan
+    times, alone = plan.machine.times, replace(setting, row_scan=None, holds=False)
+    others: dict[tuple[str, int], Setting] = {}
+    if not isinstance(plan, StriplessPlan):
+        for alpha in plan.alphas:
+            fixed = replace(plan, alpha=alpha, alpha_fixed=True)
+            _, B, chunk = plan.cost.soonest(plan, (alpha,), m, n)
+            tuning = fixed.tuning.with_values(NO_SECTIONS)
+            strips = replace(fixed, B=B, chunk=chunk, tuning=tuning)
+            others["strips", alpha] = replace(alone, plan=strips)
+            if setting.local:
+                cut = replace(fixed, tuning=fixed.tuning.with_values(ALL_SECTIONS))
+                others[CUT, alpha] = replace(alone, plan=cut)
+        if scan is not None and f"{scan.engine}/{scan.lanes}" in scan.machine.times.by_subject:
+            others["rows", scan.alpha] = replace(setting, plan=scan, holds=False)
+    works = {way: sweep_of(other, m, n) for way, other in others.items()}
+    found = {
+        way: work.seconds(times)
+        for way, work in works.items()
+        if way[0] != CUT or any(one.way == CUT for one in work.strips)
+    }
     chosen = prediction.way, prediction.plan.alpha
     found[chosen] = prediction.parts["sweep"] + prediction.parts["host"]
-    every = [Alternative(*key, seconds) for key, seconds in found.items()]
-    return Choice(prediction, _lanes(setting, m, n), tuple(sorted(every, key=lambda a: a.seconds)))
-
-
-def _others(setting: Setting, m: int, n: int) -> Iterator[tuple[str, int, Setting]]:
-    """Other ways for a whole matrix, each with its alpha."""
-    plan, scan = setting.plan, setting.row_scan
-    if isinstance(plan, StriplessPlan):
-        return
-    alone = replace(setting, row_scan=None, holds=False)
-    for alpha in plan.alphas:
-        fixed = replace(plan, alpha=alpha, alpha_fixed=True)
-        _, B, chunk = plan.cost.soonest(plan, (alpha,), m, n)
-        tuning = fixed.tuning.with_values(NO_SECTIONS)
-        yield "strips", alpha, replace(alone, plan=replace(fixed, B=B, chunk=chunk, tuning=tuning))
-        if setting.local:
-            tuning = fixed.tuning.with_values(ALL_SECTIONS)
-            yield CUT, alpha, replace(alone, plan=replace(fixed, tuning=tuning))
-    if scan is not None and f"{scan.engine}/{scan.lanes}" in scan.machine.times.by_subject:
-        yield "rows", scan.alpha, replace(setting, plan=scan, holds=False)
-
-
-def _lanes(setting: Setting, m: int, n: int) -> str:
-    """The width and the score file of most of a matrix, in words."""
+    every = [Alternative(*way, found[way]) for way in sorted(found, key=found.__getitem__)]
     widest = sweep_of(replace(setting, holds=False), m, n).widest
     parts = widest.subject.split("/") if widest else []
-    return f"{parts[4]} bits, scores by {parts[2]}" if len(parts) > 4 else "32 bits"
+    lanes = f"{parts[4]} bits, scores by {parts[2]}" if len(parts) > 4 else "32 bits"
+    return Choice(prediction, lanes, tuple(every))

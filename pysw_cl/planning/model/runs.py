@@ -12,7 +12,7 @@ from ..execution import ByRows, InParts, InSections, InStrips
 from ..facts import UNLIMITED, DeviceFacts
 from ..geometry import TileShape, piece, tile_height
 from ..path_grid import grid_places, most_pieces
-from ..plan import Plan
+from ..plan import Plan, StriplessPlan
 from ..program import striped_rows
 from .times import CUT, Times, Wave
 
@@ -40,9 +40,11 @@ class Strips:
     tiles: int = 1
 
     @property
-    def cut(self) -> bool:
-        """Are these sections side by side?  Their kernel is another one."""
-        return self.subject.endswith(CUT)
+    def way(self) -> str:
+        """What they are: "strips" that follow each other, "sections" side by side, or "rows"."""
+        if isinstance(self.plan, StriplessPlan):
+            return "rows"
+        return CUT if self.subject.endswith(CUT) else "strips"
 
 
 @dataclass

@@ -54,11 +54,6 @@ def lag_of(T: int, chunk: Count, n: Count) -> Count:
     return T + np.minimum(chunk, n + T)
 
 
-def cell(alpha: int, share: int) -> str:
-    """The name of the time of a column of ``alpha`` rows while so many strips share a scheduler."""
-    return f"{alpha}@{share}"
-
-
 class Line(NamedTuple):
     """What strips with so many rows a lane take, in seconds.  Of many cases: arrays."""
 
@@ -122,7 +117,7 @@ class Pace:
             for alpha, seconds in before.measured.get(share, []) if ratios else []:
                 if seconds > 0:
                     ratio = float(np.interp(alpha, list(ratios), list(ratios.values())))
-                    found.setdefault(cell(alpha, share), seconds * ratio)
+                    found.setdefault(f"{alpha}@{share}", seconds * ratio)
         return found
 
     def terms(self, alpha: int, share: int) -> Iterator[dict[str, float]]:
@@ -136,12 +131,12 @@ class Pace:
         else:
             alphas, scale = [one for one, _ in self.measured[near]], share / near
             if alpha in alphas or len(alphas) == 1:
-                yield {cell(alpha if alpha in alphas else alphas[0], near): scale}
+                yield {f"{alpha if alpha in alphas else alphas[0]}@{near}": scale}
             else:
                 above = next((k for k, one in enumerate(alphas) if one > alpha), len(alphas) - 1)
                 low, high = alphas[max(0, above - 1)], alphas[max(1, above)]
                 part = (alpha - low) / (high - low)
-                yield {cell(low, near): scale * (1 - part), cell(high, near): scale * part}
+                yield {f"{low}@{near}": scale * (1 - part), f"{high}@{near}": scale * part}
         for name in ("busy", "block", "hop"):
             yield {f"{name}@{near}": 1, f"{name}_row@{near}": alpha}
         yield {"tile": 1, "tile_row": alpha}

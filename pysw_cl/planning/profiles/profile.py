@@ -8,7 +8,7 @@ docs/dev/profiles.md lists the names of all groups.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from math import isfinite
 from typing import Any
 
@@ -89,10 +89,9 @@ class Profile:
 def _identity(facts: Any) -> Identity:
     """An identity, its fields checked.  Raises TypeError."""
     found = Identity(**facts)
-    for one in fields(Identity):
-        value = getattr(found, one.name)
-        if type(value) is not type(one.default):
-            raise TypeError(f"identity.{one.name} is {value!r}")
+    for name, value in vars(found).items():
+        if type(value) is not type(getattr(Identity, name)):
+            raise TypeError(f"identity.{name} is {value!r}")
     return found
 
 
