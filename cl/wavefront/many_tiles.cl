@@ -19,8 +19,8 @@ KERNEL(wavefront_ticketed, WAVEFRONT)
     __global const long *descriptor = tiles + number * TILE_WORDS;
     const tile_t tile = tile_at(all, scratch, descriptor);
     if (strip >= tile.strips) continue;
-    sweep_t sw = ticketed_sweep(&tile, strip, STRIP_GROUP_ID, stage, profile, scratch, progress + descriptor[TILE_FIRST],
-                                top, moves + descriptor[TILE_MOVES]);
+    sweep_t sw = sweep_of(&tile, strip, STRIP_GROUP_ID, stage, profile, scratch);
+    sweep_in_turn(&sw, strip, progress + descriptor[TILE_FIRST], top, moves + descriptor[TILE_MOVES]);
     KEEP_GROUPS(sw);
     sweep_strip(mine, &sw, 0, shared_best + number, &best);
   }

@@ -18,7 +18,8 @@ KERNEL(wavefront_ticketed, WAVEFRONT)
     const int place = strip % in_flight;
     __global int *mine = state + (size_t)place * STATE_ROWS(ALPHA(&tile)) * T;
     __global char *own_profile = profiles + (size_t)place * PROFILE_BYTES;
-    sweep_t sw = ticketed_sweep(&tile, strip, STRIP_GROUP_ID, stage, own_profile, scratch, progress, top, moves);
+    sweep_t sw = sweep_of(&tile, strip, STRIP_GROUP_ID, stage, own_profile, scratch);
+    sweep_in_turn(&sw, strip, progress, top, moves);
     sw.progress = progress;
     sw.even_from = even_from;
     sw.group = place;
@@ -38,13 +39,15 @@ KERNEL(wavefront_ticketed, WAVEFRONT)
 #if WARPS > 1
     if (strip >= tile.strips) continue;
 #endif
-    sweep_t sw = ticketed_sweep(&tile, strip, STRIP_GROUP_ID, stage, profile, scratch, progress, top, moves);
+    sweep_t sw = sweep_of(&tile, strip, STRIP_GROUP_ID, stage, profile, scratch);
+    sweep_in_turn(&sw, strip, progress, top, moves);
     KEEP_GROUPS(sw);
     sweep_strip(mine, &sw, 0, shared_best, &best);
   }
 #endif
 #if DEFERRED_ARGMAX
-  const deferred_argmax_t block = deferred_block(&tile, STRIP_GROUP_ID);
+  const deferred_argmax_t block =
+    *(__global const deferred_argmax_t *)(argmax_scratch + (size_t)STRIP_GROUP_ID * ARGMAX_SCRATCH(&tile, chunk));
   if (argmax_due(&best, shared_best, scratch)) {
     const sweep_t sw = sweep_of(&tile, block.strip, STRIP_GROUP_ID, stage, profile, scratch);
     deferred_argmax(mine, &sw, block, &best);

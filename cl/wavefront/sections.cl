@@ -31,14 +31,15 @@ KERNEL(wavefront_ticketed, WAVEFRONT)
     __global const long *descriptor = tiles + number * TILE_WORDS;
     const tile_t tile = tile_at(all, scratch, descriptor);
     if (strip >= tile.strips) continue;
-    sweep_t sw = ticketed_sweep(&tile, strip, STRIP_GROUP_ID, stage, profile, scratch, progress + descriptor[TILE_FIRST],
-                                top, 0);
+    sweep_t sw = sweep_of(&tile, strip, STRIP_GROUP_ID, stage, profile, scratch);
+    sweep_in_turn(&sw, strip, progress + descriptor[TILE_FIRST], top, 0);
     KEEP_GROUPS(sw);
     sw.number = number;
     sweep_strip(mine, &sw, 0, shared_best, &best);
   }
 #if DEFERRED_ARGMAX
-  const deferred_argmax_t block = deferred_block(&all, STRIP_GROUP_ID);
+  const deferred_argmax_t block =
+    *(__global const deferred_argmax_t *)(argmax_scratch + (size_t)STRIP_GROUP_ID * ARGMAX_SCRATCH(&all, chunk));
   const bool due = argmax_due(&best, shared_best, scratch);
 #if SHARED_PROFILE  // one warp after the other, each with the profile of its strip
   if (LEADER) slots[1 + WARP_OF_GROUP] = due ? block.strip : -1;

@@ -32,13 +32,14 @@ SWEPT = {
     # The right edge's H and E^ are written here, if `right` is 1.
     "right_h": _WRITTEN,
     "right_x": _WRITTEN,
-    "right": "int",
     # Rows, columns and strips of the tile; of many tiles the strips of the highest one.
     "m": "int",
     "n": "int",
     "strips": "int",
     # The code of padding.
     "target_pad": "int",
+    # On a boundary of 8 bytes both are read by one instruction, which a kernel that needs all
+    # registers shows (3% on NVIDIA): so an even number of ints stands before them.
     "gap_open": "int",
     "gap_extend": "int",
     # The most columns of a block.
@@ -61,6 +62,7 @@ SWEPT = {
 }
 #: What else a tile is.
 TILE = {
+    "right": "int",
     # Lines of `stride` H, then `stride` F^.  Strip s reads line lines[s] and writes line
     # lines[s + 1].  Lines 0 and 1 take turns, so a strip's input stays unmodified until no group
     # sweeps it again; a special row has a line of its own (`Grid.bus_lines`).  Of many tiles: the
