@@ -68,7 +68,7 @@ class SavedSweep:
             if done["seconds"] >= clock.before:
                 clock.before = done["seconds"]
                 stats.cells, stats.launches = done["cells"], done["launches"]
-                stats.pruned = done["pruned"]
+                stats.pruned, stats.again = done["pruned"], done["again"]
         self.heights = interval.SlabHeights(
             self.m,
             self.n,
@@ -196,6 +196,7 @@ class _SavedSlabs(Slabs):
             "best": best and [best.score, best.row, best.column],
             "cells": dict(stats.cells),  # it is written later
             "launches": stats.launches,
+            "again": stats.again,
             "pruned": stats.pruned,
             "seconds": run.clock.seconds(),
         }

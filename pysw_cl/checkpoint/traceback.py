@@ -13,7 +13,7 @@ from ..tiles.tile import Hit
 from .store import Store
 
 #: What is saved of a path beside its moves.
-PLACE = ("row", "column", "state", "ended", "cells", "launches")
+PLACE = ("row", "column", "state", "ended", "cells", "launches", "again")
 
 
 class Clock:

@@ -180,6 +180,7 @@ class Batches:
                 some, ends = (part, found) if all_sure else (part.take(sure), found[:, sure])
                 self._begin(self._next(*self._wanted(some, ends), how), wanted)
             if not all_sure:
+                self.found.stats.again += int(part.cells[~sure].sum())
                 if 1 - sure.mean() > self.tuning.most_outgrown and len(sure) >= 64:
                     self.least_width = max(self.least_width, 2 * width)
                 self._start(part.take(~sure), 2 * width, how, wanted)

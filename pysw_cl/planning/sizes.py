@@ -18,7 +18,7 @@ class Buffer(NamedTuple):
 
 
 #: 32-bit words of a group's record (`pysw_cl.engines.wavefront.descriptors.RecordWord`).
-RECORD_WORDS = 12
+RECORD_WORDS = 14
 #: Bytes of local memory that a work-group of any GPU may have, 32-bit words that a kernel needs
 #: beside what each warp has there, and letters of the target that a warp has at least.
 LOCAL_BYTES, LOCAL_WORDS, STAGED_LETTERS = 48 << 10, 64, 512

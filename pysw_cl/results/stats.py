@@ -28,6 +28,9 @@ class Stats(Costs):
     #: several queues run at once, so their sum may exceed ``seconds``.  Earlier runs of a
     #: checkpoint are not counted.
     kernel_seconds: dict[str, float] = field(default_factory=dict)
+    #: Cells of blocks, and of pairs in batches, that outgrew their lanes and were computed again in
+    #: wider ones.  (``cells`` has those of pairs in both lanes, those of blocks in the wider one.)
+    again: int = 0
 
     def add_kernel_seconds(self, seconds: dict[str, float]) -> None:
         """Add the times of kernels."""
@@ -69,6 +72,8 @@ class Stats(Costs):
         ]
         if self.pruned:
             parts.append(f"{self.pruned:,} cells pruned")
+        if self.again:
+            parts.append(f"{self.again:,} cells computed again in wider lanes")
         if self.recomputed:
             parts.append(f"{self.recomputed:,} computed again after a failed check")
         if self.device_bytes:

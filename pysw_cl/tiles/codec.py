@@ -30,7 +30,7 @@ _HEAD = struct.Struct("<8sIIQ")  # mark, version, CRC-32 of the rest, bytes of t
 #: Fields of a job that are numbers, truth values, tuples of numbers or None.
 _PLAIN = "floor corner best threshold count bottom right store_moves after rows columns".split()
 #: Those of a result, and how many cells it has by lane set.
-_FOUND = ("top", "cells", "launches", "pruned")
+_FOUND = ("top", "cells", "launches", "again", "pruned")
 
 
 def result_facts(result: TileResult) -> tuple[Facts, dict[str, Edge]]:

@@ -174,6 +174,7 @@ class HeldFound(NamedTuple):
     path: Traced | None
     cells: dict[str, int]
     launches: int
+    again: int = 0
 
 
 class HeldMatrix(Protocol):

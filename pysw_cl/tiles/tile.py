@@ -300,14 +300,17 @@ class TileJob:
 
 @dataclass
 class Costs:
-    """What counts computed cells, by lane set ("engine/lanes/bits"), and kernel launches."""
+    """What counts computed cells, by lane set ("engine/lanes/bits"), kernel launches, and the cells
+    of blocks and pairs that outgrew their lanes, and were computed again in wider ones."""
 
     cells: dict[str, int] = field(default_factory=dict, kw_only=True)
     launches: int = field(default=0, kw_only=True)
+    again: int = field(default=0, kw_only=True)
 
     def add_cost(self, other: Any) -> None:
-        """Add those of a part, which has both, too."""
+        """Add those of a part, which has all three, too."""
         self.launches += other.launches
+        self.again += other.again
         for kind, count in other.cells.items():
             self.cells[kind] = self.cells.get(kind, 0) + count
 
@@ -356,6 +359,7 @@ class TileResult:
     #: See `Costs`.
     cells: dict[str, int] = field(default_factory=dict)
     launches: int = 0
+    again: int = 0
     #: The moves, if they are stored.
     moves: StoredMoves | None = None
     #: Skipped cells.

@@ -355,6 +355,17 @@ def letters(codes: Any) -> str:
     return decode(codes, DNA)
 
 
+def test_blocks_that_outgrow_their_lanes_are_counted() -> None:
+    """Only those whose cells were computed: a block that is known not to fit is none of them."""
+    codes = np.random.default_rng(3).integers(0, 4, 4000)
+    changed = np.where(np.arange(2000) % 20, codes[:2000], 0)
+    a, b = letters(codes[:2000]), letters(codes[2000:])
+    alike = pysw_cl.align(a, letters(changed), output="score", device="cpu").stats
+    assert pysw_cl.align(a, b, output="score", device="cpu").stats.again == 0
+    assert 0 < alike.again < alike.total_cells
+    assert f"{alike.again:,} cells computed again in wider lanes" in str(alike)
+
+
 @pytest.mark.parametrize("pair, gaps", [((1, -3), (3, 2)), ((2, -3), (5, 2))])
 def test_what_dna_runs_in(pair: tuple[int, int], gaps: tuple[int, int]) -> None:
     """By default random letters take 8 bits; a similar pair 16 where its score is high."""

@@ -112,11 +112,13 @@ class RecordWord(IntEnum):
     COLUMN = 2
     #: The highest score.
     TOP = 3
-    #: Columns of strips, as 64-bit numbers: swept in 8, 16 and 32 bits, and pruned.
+    #: Columns of strips, as 64-bit numbers: swept in 8, 16 and 32 bits, pruned, and swept in
+    #: blocks that outgrew the narrowest lanes.
     COLUMNS8 = 4
     COLUMNS16 = 6
     COLUMNS32 = 8
     PRUNED = 10
+    AGAIN = 12
 
 
 class ProgressWord(IntEnum):

@@ -261,7 +261,8 @@ def read_records(buffers: Buffers, record: Any, strip_groups: int) -> Ints:
 
 
 def counted(records: Ints) -> list[int]:
-    """Columns of strips that all groups swept in 8, 16 and 32 bits, and those that were pruned."""
+    """Columns of strips that all groups swept in 8, 16 and 32 bits, those that were pruned, and
+    those of blocks that outgrew the narrowest lanes."""
     counts = np.ascontiguousarray(records[:, RecordWord.COLUMNS8 :]).view(np.int64)
     columns: list[int] = counts.sum(axis=0).tolist()
     return columns

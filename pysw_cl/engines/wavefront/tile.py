@@ -93,7 +93,8 @@ class StripsRun:
             reached, found = collected_cells(self.buffers, self.made["hits"], self.capacity)
             hits = self._hits(self.distinct(found), job.count)
         cells = cells_by_width(self.program, self.grid, records)
-        done = {"pruned": cells.pop("pruned", 0), "cells": cells, "launches": self.launches}
+        beside = {name: cells.pop(name, 0) for name in ("pruned", "again")}
+        done = {"cells": cells, "launches": self.launches, **beside}
         return {"hits": hits, "top": top, "reached": reached, **done}
 
     def distinct(self, cells: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -341,10 +342,10 @@ class SeenTile(Seen):
 
 
 def cells_by_width(program: Program, grid: Grid, records: NDArray[np.int32]) -> dict[str, int]:
-    """A tile's cells by lane set and width, and pruned ones as "pruned", in proportion to the
-    columns of strips that the groups counted."""
+    """A tile's cells by lane set and width, pruned ones as "pruned", and as "again" those of blocks
+    that outgrew their lanes, in proportion to the columns of strips that the groups counted."""
     total, family = grid.m * grid.n, program.plan.lane_set.family
-    swept = counted(records)
+    *swept, again = counted(records)
     every = sum(swept)
     cells = [total * columns // every for columns in swept]
     cells[swept.index(max(swept))] += total - sum(cells)
@@ -352,6 +353,8 @@ def cells_by_width(program: Program, grid: Grid, records: NDArray[np.int32]) -> 
     for width, count in zip((small, 16, 32, 0), cells, strict=True):
         if count:
             found[f"wavefront/{family}/{width}" if width else "pruned"] = count
+    if again:
+        found["again"] = total * again // every
     return found
 
 
