@@ -56,8 +56,7 @@ class Lent:
         words = np.ascontiguousarray(some[:whole]).view(np.uint64).reshape(-1, PIECE // 8)
         rest = [zlib.crc32(some[whole:].tobytes())] if whole < len(some) else []
         sums = np.concatenate([words @ _weights(), np.array(rest, np.uint64)])
-        found: NDArray[np.uint64] = np.maximum(sums, np.uint64(1))
-        return found
+        return sums.clip(1)
 
 
 @cache
@@ -67,8 +66,8 @@ def _weights() -> NDArray[np.uint64]:
 
 
 def kept(letters: Letters) -> tuple[Letters, Lent | None]:
-    """The letters as a result may keep them, read-only, and what looks whether they have changed;
-    None if nobody can change them."""
+    """The letters as a result may keep them, read-only, and what looks whether they have changed
+    (None: nobody can change them)."""
     if not _may_change(letters):
         return letters, None
     if len(letters) <= SMALL:

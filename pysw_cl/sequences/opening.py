@@ -32,13 +32,12 @@ _MOST = 6
 
 @contextmanager
 def opened(path: str, where: str) -> Iterator[BinaryIO]:
-    """The bytes of a file, or of standard input for "-", decompressed if it is gzip, bzip2, xz or
-    zstd (found by content).
+    """The bytes of a file, or of standard input (which stays open) for "-", decompressed if it is
+    gzip, bzip2, xz or zstd (found by content).
 
     One ``read1`` waits for no more than what is there, so that records of a slow pipe are not
-    delayed.  Standard input stays open afterwards.  Raises FormatError, which names the file as
-    ``where``, for another compression and, while it is read, for a truncated or damaged file;
-    OSError for one that cannot be read.
+    delayed.  Raises FormatError, which names the file as ``where``, for another compression and,
+    while it is read, for a truncated or damaged file; OSError for one that cannot be read.
     """
     with ExitStack() as stack:
         raw: Any = getattr(sys.stdin, "buffer", None)
@@ -68,8 +67,7 @@ def opened(path: str, where: str) -> Iterator[BinaryIO]:
 
 class _AsItComes(io.RawIOBase):
     """Reads no more than what is there, where a buffered file would wait for all that is asked.
-
-    ``start``: bytes of the file that were read before; ``first`` and ``last``: what was read."""
+    ``start``: bytes that were read before; ``first`` and ``last``: what was read."""
 
     def __init__(self, file: io.BufferedReader, start: bytes = b"") -> None:
         self._file, self._start = file, start
@@ -97,8 +95,7 @@ class _AsItComes(io.RawIOBase):
 
 class _Streams:
     """The bytes in a file of bzip2 or xz streams, between which xz may have zero bytes by four.
-
-    Python's own files take a stream that cannot be read for the end, whatever comes then."""
+    (Python's own files take a stream that cannot be read for the end.)"""
 
     def __init__(self, file: _AsItComes, kind: str) -> None:
         import bz2
@@ -144,8 +141,7 @@ class _Unpacked(io.RawIOBase):
 
         self._where, self._kind = where, kind
         source: Any = _AsItComes(file)
-        self._source = source
-        self._file: Any
+        self._source, self._file = source, source
         if kind in ("bzip2", "xz"):
             self._file = _Streams(source, kind)
         elif kind == "gzip" and not file.seekable():  # the library that xopen takes waits for more
@@ -161,10 +157,9 @@ class _Unpacked(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         try:
             data = self._file.read1(len(buffer))
-        except MemoryError:
-            raise
         except Exception as error:  # each library has its own
-            if isinstance(error, OSError) and error.errno is not None:
+            system = isinstance(error, OSError) and error.errno is not None
+            if system or isinstance(error, MemoryError):
                 raise
             raise FormatError(
                 f"{self._where}: truncated or damaged {self._kind} ({error}); "

@@ -18,14 +18,12 @@ Lengths = NDArray[np.int64]
 
 
 class SequenceSet(Sequence[Letters]):
-    """Sequences whose letters lie one after the other in one array (uint8, ASCII).
+    """Sequences whose letters lie one after the other in one array (uint8, ASCII), made by
+    `from_sequences`, `from_arrays` or `open`.  Two sets of as many sequences make a `Batch`.
 
     Sequence ``k`` is ``letters[starts[k]:ends[k]]``.  Neither an item nor a slice of a set copies
-    letters.  Two sets of as many sequences make a `Batch`.
-
-    It is made by `from_sequences`, `from_arrays` or `open`.  ``starts`` and ``ends`` are int64
-    arrays that rise, and there may be other letters between two sequences.  Nobody may
-    change them.
+    letters.  ``starts`` and ``ends`` are int64 arrays that rise, and there may be other letters
+    between two sequences.  Nobody may change them.
     """
 
     letters: Letters
@@ -64,9 +62,8 @@ class SequenceSet(Sequence[Letters]):
             for k, one in enumerate(sequences)
         ]
         names = [one.name.encode(errors="replace") for one in every]
-        return cls._joined(
-            [one.letters.tobytes() for one in every], cls._joined(names) if any(names) else None
-        )
+        named = cls._joined(names) if any(names) else None
+        return cls._joined([one.letters.tobytes() for one in every], named)
 
     @classmethod
     def _joined(cls, texts: list[bytes], names: SequenceSet | None = None) -> SequenceSet:
@@ -95,16 +92,12 @@ class SequenceSet(Sequence[Letters]):
             kind = f"numbers of {item} bytes" if kind == np.uint8 else kind
             raise InputError(f"the {what} letters are an array of {kind}; they must be uint8")
         if places.ndim != 1 or not len(places) or places.dtype.kind not in "iu":
-            raise InputError(
-                f"the {what} offsets must be a one-dimensional array of integers, one more than "
-                "there are sequences"
-            )
+            must = "a one-dimensional array of integers, one more than there are sequences"
+            raise InputError(f"the {what} offsets must be {must}")
         places = places.astype(np.int64)
         if (places[1:] < places[:-1]).any() or places[0] < 0 or places[-1] > len(text):
-            raise InputError(
-                f"the {what} offsets must rise, from 0 at least to {len(text):,}, the letters, at "
-                "most"
-            )
+            must = f"rise, from 0 at least to {len(text):,}, the letters, at most"
+            raise InputError(f"the {what} offsets must {must}")
         text, lent = kept(text)
         if lent is not None and places[0] < places[-1]:
             lent.look(int(places[0]), int(places[-1]), "Batch")
@@ -145,10 +138,10 @@ class SequenceSet(Sequence[Letters]):
         """The number of the first sequence that has these letters.  Raises InputError, which is a
         ValueError, if there is none."""
         some = range(len(self))[start:stop]
-        found = next((k for k in self._places(value) if k in some), None)
-        if found is None:
-            raise InputError("no sequence of the set has these letters")
-        return found
+        for k in self._places(value):
+            if k in some:
+                return k
+        raise InputError("no sequence of the set has these letters")
 
     def __reduce__(self) -> Any:  # without the letters of others
         first, last = (int(self.starts[0]), int(self.ends[-1])) if len(self) else (0, 0)
@@ -201,8 +194,7 @@ class SequenceSet(Sequence[Letters]):
         if not len(bounds) or bounds[0] != 0 or (np.diff(bounds) < 0).any() or bounds[-1] != size:
             raise InputError(f"the sequences in {place} are damaged: save them again")
         letters = np.memmap(place / "letters", np.uint8, "r") if size else np.empty(0, np.uint8)
-        named = (place / "names/offsets").exists()
-        names = cls.open(place / "names") if named else None
+        names = cls.open(place / "names") if (place / "names/offsets").exists() else None
         if names is not None and len(names) != len(bounds) - 1:
             raise InputError(f"the sequences in {place} are damaged: save them again")
         return cls.of(letters, bounds[:-1], bounds[1:], names)
