@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,12 +38,10 @@ DEFAULT_PAIR = (1, -3)
 FEWEST_NUCLEOTIDES = 12
 #: Sequences, or letters, that are looked at together.
 AT_ONCE = 4096
-#: The most scorings whose cells are counted.
-SCORINGS = 64
 _NUCLEOTIDES = b"ACGTUNacgtun"
 
 #: Cells that were compared locally with each scoring, until its phase has been looked at.
-_compared: dict[int, tuple[Scoring, int]] = {}
+_compared: WeakKeyDictionary[Scoring, int] = WeakKeyDictionary()
 #: Scorings that were estimated, and whether they are in the linear phase.
 _linear: dict[tuple[Any, ...], bool] = {}
 
@@ -137,10 +136,8 @@ def advise_tally(tally: Tally, mode: str, cells: int, stacklevel: int = 4) -> No
         warn_of_letters(tally, stacklevel)
     if mode != "local":
         return
-    _, before = _compared.get(id(tally.scoring), (tally.scoring, 0))
-    if len(_compared) >= SCORINGS:
-        _compared.clear()
-    _compared[id(tally.scoring)] = tally.scoring, before + cells
+    before = _compared.get(tally.scoring, 0)
+    _compared[tally.scoring] = before + cells
     if before < PHASE_CELLS <= before + cells:
         warn_of_phase(tally.scoring, stacklevel)
 

@@ -17,8 +17,7 @@ from ..drivers.tuning import KINDS
 from ..engines.plans import default_plan
 from ..engines.registry import setting_of
 from ..opencl.device import Runtime
-from ..planning.model.fit import errors, fitted, nonnegative
-from ..planning.model.runs import Work, sweep_of, swept_again
+from ..planning.model.runs import Work, errors, fitted, nonnegative, sweep_of, swept_again
 from ..planning.model.times import CUT, GENERIC, Pace, Times
 from ..planning.plan import Plan
 from ..planning.profiles.profile import Numbers, Profile

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -50,7 +50,7 @@ class Case:
     mode: Mode
     m: int
     n: int
-    plan: Mapping[str, Any] = field(default_factory=dict)
+    plan: dict[str, Any] = field(default_factory=dict)
     use: str = "calibration"
     #: Seconds of the call, and of these on the device.
     seconds: list[float] = field(default_factory=list)
@@ -60,8 +60,7 @@ class Case:
     def work(self) -> Work:
         """What it does."""
         scoring = cached_scoring(*KINDS[self.kind][1:], None, "error")
-        setting = setting_of(self.runtime, dict(self.plan) or None, scoring, self.mode)
-        return sweep_of(setting, self.m, self.n)
+        return sweep_of(setting_of(self.runtime, self.plan, scoring, self.mode), self.m, self.n)
 
     def run(self, letters: Letters) -> None:
         """Run it once, and add its seconds."""
@@ -75,7 +74,7 @@ class Case:
             sub_score=sub_score,
             gap_cost=gap_cost,
             device=self.runtime,
-            plan=dict(self.plan) or None,
+            plan=self.plan,
             kernel_times=True,
             max_cost=None,
         )
@@ -86,7 +85,7 @@ class Case:
         """The run, as a profile keeps it."""
         return {
             "subject": f"{self.kind}/{self.mode}",
-            "values": dict(self.plan),
+            "values": self.plan,
             "m": self.m,
             "n": self.n,
             "seconds": [float(f"{one:.6g}") for one in self.seconds],

@@ -75,11 +75,7 @@ class Cost:
 
 
 class StripCost(Cost):
-    """The cost of the wavefront by the times of a profile: in seconds on the device.
-
-    Strips of ``T * alpha`` rows run on B groups, and each starts ``T + chunk`` columns behind the
-    one above it (:mod:`.model.times`).
-    """
+    """The cost of the wavefront by the times of a profile: in seconds on the device."""
 
     #: Sizes whose costs are kept, for calls that repeat.
     MOST = 4096
@@ -141,7 +137,7 @@ class StripCost(Cost):
         return np.sqrt(strips * (lag * pace + line.hop) / (overlap * pace + line.turn))
 
     def tile_with_moves(self, plan: PlanFields, alpha: int, m: int, n: int) -> float:
-        """Such a tile has few strips.  Each has a scheduler to itself, so a step takes its latency.
+        """Such a tile has few strips, each with a scheduler to itself, so a step takes its latency.
         Where nobody measured that, it costs as without moves."""
         own = plan.machine.times.by_subject.get(f"moves/{plan.lanes}")
         if own is None:
@@ -155,7 +151,7 @@ class StripCost(Cost):
 
 
 class RowCost(StripCost):
-    """The cost of the row scan by the times of a profile: in seconds on the device.
+    """The same of the row scan.
 
     A segment of a row is what a strip is to the wavefront, and a row what a column is.  But a
     segment waits less than a row for the one to its left: how long is a time of its own."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -61,17 +62,17 @@ class MatrixScores:
     #: Are query codes positions?
     positions: bool = False
 
-    @property
+    @cached_property
     def code(self) -> np.dtype[Any]:
         """The type of query codes."""
         return np.dtype(np.uint16 if self.positions else np.uint8)
 
-    @property
+    @cached_property
     def defines(self) -> dict[str, int]:
         """The macros of kernels that read query codes."""
         return {"WIDE_CODES": 1} if self.positions else {}
 
-    @property
+    @cached_property
     def few(self) -> bool:
         """Are there few letters, or count they alike?"""
         return not self.positions and (self.pair is not None or len(self.table) <= FEW_LETTERS)
@@ -91,7 +92,7 @@ class MatrixScores:
             return "positions", self.table.shape[1], int(self.table.min()), int(self.table.max())
         return self.compared() or self.table.tobytes()
 
-    @property
+    @cached_property
     def file(self) -> str:
         """The score file of cl/score for 32-bit lanes."""
         return "matrix" if self.compared() is None else "match"

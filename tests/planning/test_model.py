@@ -15,9 +15,19 @@ import pytest
 from pysw_cl.engines.rowscan.plan import RowscanPlan
 from pysw_cl.planning.facts import DeviceFacts
 from pysw_cl.planning.geometry import cuts, piece, tile_height, tile_rows
-from pysw_cl.planning.model.fit import errors, fitted, nonnegative
 from pysw_cl.planning.model.predict import Foreseen, in_words, predicted
-from pysw_cl.planning.model.runs import STRIP_ROW, Name, Setting, Strips, Work, _lengths, sweep_of
+from pysw_cl.planning.model.runs import (
+    STRIP_ROW,
+    Name,
+    Setting,
+    Strips,
+    Work,
+    _lengths,
+    errors,
+    fitted,
+    nonnegative,
+    sweep_of,
+)
 from pysw_cl.planning.model.times import GENERIC, Machine, Pace, Times, Wave
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.profile import Profile

@@ -20,6 +20,7 @@ from profiles_made import H200, KERNELS, alpha_of, made
 
 from pysw_cl import folders
 from pysw_cl.errors import ProfileError
+from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.profiles import store
 from pysw_cl.planning.profiles.profile import Identity, Profile
 from pysw_cl.planning.profiles.store import (
@@ -161,7 +162,7 @@ def test_what_ships_can_be_read() -> None:
 
 
 def test_look_ups_are_kept_and_quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After one has read the file, others take no time; what this process stores is seen."""
+    """A look-up reads one file; a device keeps what it found."""
     save(made(20))
     runs = [{"B": number, "seconds": [0.1] * 5} for number in range(300)]
     save(replace(made(21, replace(H200, driver="2")), runs=tuple(runs)))
@@ -172,11 +173,9 @@ def test_look_ups_are_kept_and_quick(monkeypatch: pytest.MonkeyPatch) -> None:
         assert alpha_of() == (20, "the user's")
         best = min(best, time.perf_counter() - began)
     assert best < 2e-3
+    found = get_runtime("cpu").profile()
     monkeypatch.setattr(store, "_read", lambda *_: pytest.fail("it is read again"))
-    began = time.perf_counter()
-    for _ in range(100):
-        assert alpha_of() == (20, "the user's")
-    assert (time.perf_counter() - began) / 100 < 1e-3
+    assert get_runtime("cpu").profile() is found
 
 
 def test_the_kernels_are_read_only_to_be_compared() -> None:

@@ -36,21 +36,18 @@ class Wave(NamedTuple):
     columns: Count
     #: How often one waited for the one above it to begin.
     hops: Count
-    #: The mean number of strips that run meanwhile, as a share of those that have a scheduler to
-    #: themselves.
+    #: Strips that run meanwhile (`Machine.busy`).
     busy: Count
     #: Strips that share a scheduler of the device.
     share: Count
-    #: The same columns and hops if each strip waits for the one above it, not for a group: what
-    #: takes longer counts.
+    #: The same if each strip waits for the one above it, not for a group: the longer counts.
     chain: tuple[Count, Count] = (0, 0)
     #: Strips of sections that each group takes after its first one, which wait for nobody.
     turns: Count = 0
 
 
 def lag_of(T: int, chunk: Count, n: Count) -> Count:
-    """Columns that a strip starts behind the one above it: its lanes, and a block, which is no
-    longer than the strip."""
+    """Columns that a strip starts behind the one above it: its lanes and a block, if it has one."""
     return T + np.minimum(chunk, n + T)
 
 
@@ -216,8 +213,7 @@ class Machine:
         return -(-groups // self.schedulers) if self.schedulers else 1
 
     def groups(self, B: int) -> tuple[int, ...]:
-        """For each number of strips that may share a scheduler the most groups that do, up to
-        B."""
+        """For each number of strips that may share a scheduler the most groups that do, to B."""
         return (*range(self.schedulers, B, self.schedulers), B) if self.schedulers else (B,)
 
     def busy(self, running: Count, B: Count) -> Count:

@@ -16,7 +16,6 @@ import json
 import os
 import re
 import secrets
-import threading
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
@@ -61,8 +60,6 @@ class Found(NamedTuple):
     path: Path | None = None
 
 
-_lock = threading.RLock()  # a warning may be shown by code that looks up another
-_found: dict[tuple[Path | None, Identity, Digest], Found] = {}
 #: How often this process has stored or removed a profile.
 _changes = 0
 #: The files that a warning was given of.
@@ -92,15 +89,11 @@ def profile_for(identity: Identity, digest: Digest) -> Found:
     The user's of this device comes first: best with the same compute units, kernels and driver,
     else with others, which the words say.  Then the one that ships for the device, its
     architecture, its vendor, its kind, or any.  A file that cannot be used is a ProfileWarning,
-    once a process.  What was found is kept in memory until this process stores or removes one.
+    once a process.
     """
     folder = user_folder()
-    key = folder, identity, digest
-    with _lock:
-        if key not in _found:
-            mine = None if folder is None else _users(folder, identity, digest)
-            _found[key] = mine or shipped_for(identity)
-        return _found[key]
+    mine = None if folder is None else _users(folder, identity, digest)
+    return mine or shipped_for(identity)
 
 
 def save(profile: Profile) -> Path:
@@ -349,7 +342,7 @@ def _folder_to_change() -> Path:
 
 @contextlib.contextmanager
 def _changing(folder: Path) -> Iterator[None]:
-    """Something changes in the folder: the next look-ups read it again.  Raises ProfileError."""
+    """Something changes in the folder.  Raises ProfileError."""
     try:
         yield
     except OSError as error:
@@ -362,8 +355,6 @@ def _changing(folder: Path) -> Iterator[None]:
 
 
 def _forget() -> None:
-    """The next look-ups read the files again."""
+    """What devices have found is looked up again (`stamp`)."""
     global _changes
-    with _lock:
-        _found.clear()
-        _changes += 1
+    _changes += 1
