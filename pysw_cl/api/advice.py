@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from ..drivers.prepared import Batch
 from ..errors import LettersWarning, PhaseWarning
-from ..scoring.matrices import DEFAULT_GAPS, USUAL_GAPS
-from ..scoring.protein import AMINO_ACIDS, FREQUENCIES, STAND_INS
+from ..scoring.matrices import AMINO_ACIDS, DEFAULT_GAPS, FREQUENCIES, STAND_INS, USUAL_GAPS
 from ..scoring.scoring import Scoring
 from ..sequences.alphabet import NUCLEOTIDES, PIECE, Letters, is_nucleotide
 from ..sequences.sequence import as_letters

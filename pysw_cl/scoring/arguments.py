@@ -22,8 +22,15 @@ from ..sequences.alphabet import (
 )
 from ..sequences.coded import Alphabet
 from ..sequences.lent import refuse_masked
-from .matrices import DEFAULT_GAPS, USUAL_GAPS, canonical_name, is_name, load_matrix, read_matrix
-from .protein import with_stand_ins
+from .matrices import (
+    DEFAULT_GAPS,
+    USUAL_GAPS,
+    canonical_name,
+    is_name,
+    load_matrix,
+    read_matrix,
+    with_stand_ins,
+)
 
 #: Every score and gap cost, after scaling, is smaller than this.
 SCORE_LIMIT = 1 << 20

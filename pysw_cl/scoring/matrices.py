@@ -1,4 +1,4 @@
-"""The named substitution matrices, and files with one.
+"""The named substitution matrices, files with one, and the letters that matrices lack.
 
 Named are NCBI's BLOSUM and PAM series, DAYHOFF, GONNET and NUC.4.4.  Their scores are shipped in
 ``data/matrices.txt``, equal to NCBI's files and, where they overlap, to scikit-bio's, Biopython's
@@ -7,6 +7,10 @@ and parasail's copies.
 Files are in NCBI's format, as BLAST, EMBOSS and parasail read them.  Lines that begin with ``#``
 are comments.  The first other line has the letters of the columns, and each further line a letter
 and its scores, separated by blanks.
+
+Databases of proteins have three letters that most matrices leave out.  U is selenocysteine, O is
+pyrrolysine, and J is leucine or isoleucine, which mass spectrometry cannot tell apart.  NCBI's
+BLAST scores U as C and O as X, and its tables of BLOSUM62 have a row for J.
 """
 
 from __future__ import annotations
@@ -21,6 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FileError, FormatError, ScoringError, printable
+from ..sequences.alphabet import MAX_LETTERS, folds_case
+
+Values = NDArray[np.float64]
 
 #: Other names of the same matrices (EMBOSS and parasail).
 ALIASES = {"DNAFULL": "NUC.4.4", "EDNAFULL": "NUC.4.4", "NUC44": "NUC.4.4"}
@@ -41,6 +48,22 @@ USUAL_GAPS = {
 }
 #: The same without a matrix, and with one that has no usual cost.
 DEFAULT_GAPS = (3, 2)
+#: The twenty amino acids of the genetic code.
+AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
+#: Their shares in proteins, in the order of AMINO_ACIDS: Robinson & Robinson (1991), PNAS 88,
+#: 8880-8884, the background that BLAST's statistics are based on.
+FREQUENCIES = (
+    0.07805, 0.05129, 0.04487, 0.05364, 0.01925, 0.04264, 0.06295, 0.07377, 0.02199, 0.05142,
+    0.09019, 0.05744, 0.02243, 0.03856, 0.05203, 0.07120, 0.05841, 0.01330, 0.03216, 0.06441,
+)  # fmt: skip
+#: How the letters that a matrix lacks are scored, in words.
+STAND_INS = {"J": "J between I and L", "U": "U as C", "O": "O as X"}
+#: The letters whose scores those of them take that have no own ones.
+TAKEN = {"U": "C", "O": "X"}
+#: The scores of J in NCBI's table of BLOSUM62 (ncbi-toolkit, sm_blosum62.c), in the order of the
+#: letters that NCBI's file of BLOSUM62 has.
+_BLOSUM62_J = (-1, -2, -3, -3, -1, -2, -3, -4, -3, 3, 3, -3, 2, 0, -3, -2, -1, -2, -1, 2, -3, -3,
+               -1, -4)  # fmt: skip
 
 
 @cache
@@ -90,7 +113,7 @@ def load_matrix(name: str) -> tuple[NDArray[np.int32], str]:
     return matrix, letters
 
 
-def read_matrix(path: str | os.PathLike[str]) -> tuple[NDArray[np.float64], str]:
+def read_matrix(path: str | os.PathLike[str]) -> tuple[Values, str]:
     """The matrix of a file (float64, square, rows for the query) and its letters in the order of
     the columns.
 
@@ -139,7 +162,7 @@ def _text(path: str | os.PathLike[str], what: str) -> tuple[str, str]:
         raise FormatError(f"{where}: not {what}, which is ASCII text") from None
 
 
-def read_pssm(path: str | os.PathLike[str]) -> tuple[NDArray[np.float64], str, str]:
+def read_pssm(path: str | os.PathLike[str]) -> tuple[Values, str, str]:
     """The scores, the letters of the columns and the query of a file of ``psiblast
     -out_ascii_pssm``.
 
@@ -171,3 +194,47 @@ def read_pssm(path: str | os.PathLike[str]) -> tuple[NDArray[np.float64], str, s
     if not rows:
         raise FormatError(f"{where}: no scores of positions (psiblast -out_ascii_pssm)")
     return np.array(rows), letters, query
+
+
+def is_protein(letters: str) -> bool:
+    """Whether an alphabet has the twenty amino acids and folds case."""
+    return folds_case(letters) and set(AMINO_ACIDS) <= set(letters.upper())
+
+
+def with_stand_ins(values: Values, letters: str) -> tuple[Values, str, str]:
+    """A matrix with rows and columns for those of J, U and O that it lacks.
+
+    ``values``: square, rows for the query; ``letters``: its alphabet.  U takes the scores of C, O
+    those of X.  J takes those that NCBI has for BLOSUM62; in another matrix the mean of I and L,
+    rounded up to the matrix's unit.  Returns (values, letters, the letters that were added); an
+    alphabet that is not one of proteins, or has no room, is returned as it is.
+    """
+    upper = letters.upper()
+    missing = [c for c in STAND_INS if c not in upper and (c != "O" or "X" in upper)]
+    if not is_protein(letters) or len(letters) + len(missing) > MAX_LETTERS:
+        return values, letters, ""
+    for letter in missing:
+        row, column, itself = _scores_of(letter, values, upper)
+        values = np.block([[values, column[:, None]], [row[None, :], np.array([[itself]])]])
+        upper += letter
+    return values, letters + "".join(missing), "".join(missing)
+
+
+def _scores_of(letter: str, values: Values, letters: str) -> tuple[Values, Values, float]:
+    """The row and the column of a letter that a matrix lacks, and its score against itself."""
+    if letter == "J":
+        pair = [letters.index(c) for c in "IL"]
+        blosum62, order = load_matrix("BLOSUM62")
+        if letters == order and np.array_equal(values, blosum62):
+            scores = np.array(_BLOSUM62_J, np.float64)
+            return scores, scores, 3.0
+        unit = 1 if (values == np.rint(values)).all() else 2
+
+        def mean(x: Values) -> Values:
+            return np.asarray(np.ceil(x * unit) / unit)
+
+        corner = values[np.ix_(pair, pair)].mean()
+        rows, columns = values[pair].mean(axis=0), values[:, pair].mean(axis=1)
+        return mean(rows), mean(columns), float(mean(corner))
+    k = letters.index(TAKEN[letter])
+    return values[k], values[:, k], float(values[k, k])

@@ -28,9 +28,8 @@ from ..sequences.alphabet import (
 from ..sequences.coded import Alphabet
 from ..sequences.sequence import Sequence
 from .arguments import ERROR, gap_costs, integers, letter_index, substitution_scores
-from .matrices import is_name
+from .matrices import AMINO_ACIDS, TAKEN, is_name, is_protein
 from .precision import Bounds
-from .protein import AMINO_ACIDS, TAKEN, is_protein
 from .source import MatrixScores, letter_codes
 
 #: From this code on a letter is marked as one that is scored as another: no byte of ASCII.
@@ -76,7 +75,7 @@ class Scoring:
     never_match: str = ""
     #: The name of the substitution matrix, or "".
     name: str = ""
-    #: Those of J, U and O that a protein matrix lacks (`pysw_cl.scoring.protein.STAND_INS`).
+    #: Those of J, U and O that a protein matrix lacks (`pysw_cl.scoring.matrices.STAND_INS`).
     stand_ins: str = ""
     #: The letter of the alphabet whose scores all other letters take; "": they are errors.
     unknown: str = ""

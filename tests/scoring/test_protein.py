@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 from pysw_cl.errors import ScoringError, SequenceError
-from pysw_cl.scoring.matrices import load_matrix, matrix_lines
-from pysw_cl.scoring.protein import AMINO_ACIDS, FREQUENCIES, is_protein, with_stand_ins
+from pysw_cl.scoring.matrices import (
+    AMINO_ACIDS,
+    FREQUENCIES,
+    is_protein,
+    load_matrix,
+    matrix_lines,
+    with_stand_ins,
+)
 from pysw_cl.scoring.scoring import Scoring, make_scoring
 from pysw_cl.sequences.sequence import as_letters
 
