@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields as dataclass_fields, replace
 from itertools import chain
-from pathlib import PurePath
 from typing import Any, TextIO
 
 import numpy as np
@@ -25,7 +24,14 @@ from ..errors import (
     whole_number,
 )
 from ..results.alignment import Alignment
-from ..results.formats import FORMATS, PACKED, format_named, format_of_file, make_writer, reader_of
+from ..results.formats import (
+    FORMATS,
+    end_of_name,
+    format_named,
+    format_of_file,
+    make_writer,
+    reader_of,
+)
 from ..results.formats.columns import AT_ONCE, Columns, TableRows, columns_of
 from ..results.formats.files import opened, written
 from ..results.formats.reading import Lines, Record
@@ -347,8 +353,7 @@ def write_sequences(
     """
     place = place_of(path, "write")
     if format is None:
-        file = PurePath(place.lower() if isinstance(place, str) else "")
-        end = file.with_suffix("").suffix if file.suffix in PACKED else file.suffix
+        end = end_of_name(place) if isinstance(place, str) else ""
         format = next((kind for kind, ends in _ENDS.items() if end in ends), None)
         if format is None:
             says = f"the name {place!r} says" if isinstance(place, str) else "a stream says"

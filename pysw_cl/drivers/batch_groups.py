@@ -44,31 +44,6 @@ def in_order(part: Part, lanes: int) -> Part:
     return part.once(("order", lanes), made)
 
 
-def group_cells(part: Part, lanes: int, columns: int) -> tuple[Lengths, Lengths]:
-    """For each group of ``lanes`` pairs: the cells of its pairs, and the cells that its lanes
-    compute.  Each lane computes the longest query times the longest target, rounded up to
-    ``columns``."""
-
-    def made() -> tuple[Lengths, Lengths]:
-        groups, starts = part.groups(lanes, columns), np.arange(0, len(part), lanes)
-        computed = groups.rows.astype(np.int64) * groups.panels * (columns * lanes)
-        return np.add.reduceat(part.cells, starts), computed
-
-    return part.once(("cells", lanes, columns), made)
-
-
-def cuts(cells: Lengths, lanes: int, most: int) -> list[int]:
-    """The first pair of each batch.  Group i computes ``cells[i]``; a batch computes at most
-    ``most`` cells or is one group."""
-    found, used = [0], 0
-    for group, needed in enumerate(cells.tolist()):
-        if used and used + needed > most:
-            found.append(group * lanes)
-            used = 0
-        used += needed
-    return found
-
-
 def lonely(part: Part, cells: int, mates: int, lane_cells: float = 0) -> NDArray[np.bool_]:
     """Which pairs have more than ``cells`` cells and fewer than ``mates`` other pairs at least half
     as large?  One for each ``lane_cells`` of their cells is enough, too."""

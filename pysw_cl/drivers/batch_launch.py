@@ -23,7 +23,7 @@ from ..engines.batch.bounds import (
 from ..planning.lane_sets import WIDE
 from ..planning.parameters import PairTuning
 from ..results.stats import Stats
-from .batch_groups import cuts, group_cells, in_order
+from .batch_groups import in_order
 from .batch_layout import Lengths, Part
 from .batch_results import FOUND, PATHS, TRACED, Choose, Minus
 from .batch_singles import OneByOne
@@ -120,30 +120,33 @@ class Batches:
         tuning, engine = self.tuning, self.engine
         lanes, moves = engine.lanes.pairs(width), how in PATHS
         part, columns = in_order(part, lanes), engine.lanes.columns(width)
-        cells, computed = group_cells(part, lanes, columns)
-        bad = (computed > tuning.wasted_cells) & (computed > tuning.most_waste * cells)
-        if moves:
-            bad |= computed // 2 > min(tuning.group_moves, engine.most_bytes)
+        groups = part.groups(lanes, columns)
+        bad = groups.cells > tuning.wasted_cells
         if bad.any():
-            part, computed = self._leave(part, np.repeat(bad, lanes)[: len(part)]), computed[~bad]
-        if not len(part):
-            return
-        places, codes = [0], None
+            own = np.add.reduceat(part.cells, np.arange(0, len(part), lanes))
+            bad &= groups.cells > tuning.most_waste * own
+        if moves:
+            bad |= groups.cells // 2 > min(tuning.group_moves, engine.most_bytes)
+        if bad.any():
+            part = self._leave(part, np.repeat(bad, lanes)[: len(part)])
+            if not len(part):
+                return
+            groups = part.groups(lanes, columns)
+        cuts, codes = [0, len(part)], None
         if moves:
             share, most = int(tuning.moves_share * engine.memory_bytes), tuning.gpu_moves
             if self.vector:  # or a group for each unit
-                group = int(computed.max()) // 2
-                share, most = min(share, engine.workers * group), tuning.cpu_moves
-            places = cuts(computed, lanes, 2 * min(max(share, most), engine.most_bytes))
+                share = min(share, engine.workers * int(groups.cells.max()) // 2)
+                most = tuning.cpu_moves
+            cuts = groups.cuts(2 * min(max(share, most), engine.most_bytes))
         if part.kept:
             most = int(tuning.kept_share * engine.memory_bytes)
-            groups = part.groups(lanes, columns)
             codes = engine.kept_codes(part.text, part.pairs, groups, width, most)
-        for start, stop in pairwise([*places, len(part)]):
+        for start, stop in pairwise(cuts):
             some = part if stop - start == len(part) else part.take(slice(start, stop))
             groups, near = some.groups(lanes, columns), some.whole is not None
             tops = self.one.second_best and not near and how != "score"
-            execution = engine.execution(groups, len(some), width, how, tops)
+            execution = engine.execution(groups, width, how, tops)
             lent = None if codes is None else codes.lend(start // lanes, groups.count)
             batch = engine.start(some.text, some.pairs, execution, lent, near)
             self.under_way.append(Under(some, width, how, wanted, lent, batch))

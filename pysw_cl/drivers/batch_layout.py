@@ -301,11 +301,8 @@ def _plain(
 
 
 class Row:
-    """Texts one after the other, in an array that grows.
-
-    Each text is copied as soon as it is made, so that the next one gets its memory: pages that are
-    new to a process take longer than a copy.  (NumPy's memory is in large pages, so it is there 3
-    times as soon as that of bytes.)"""
+    """Texts one after the other, in an array that grows.  Each is copied as soon as it is made, so
+    that the next one gets its memory: pages that are new to a process take longer than a copy."""
 
     def __init__(self) -> None:
         self._array, self._used = np.empty(0, np.uint8), 0

@@ -42,7 +42,7 @@ class Groups:
     def __init__(self, pairs: Ints, lanes: int, columns: int) -> None:
         """``pairs``: as `BatchEngine.start` takes them; ``columns``: of a panel."""
         starts = np.arange(0, len(pairs), lanes)
-        self.count, self.lanes, self.columns = len(starts), lanes, columns
+        self.pairs, self.count, self.lanes, self.columns = len(pairs), len(starts), lanes, columns
         #: The longest query of each group, and the most panels.
         self.rows: Ints = np.maximum.reduceat(pairs[:, 1], starts)
         self.panels: Ints = -(-np.maximum.reduceat(pairs[:, 3], starts) // columns)
@@ -58,6 +58,22 @@ class Groups:
         return np.stack([self.rows, self.panels * self.columns], 1).astype(np.int64)
 
     @cached_property
+    def cells(self) -> NDArray[np.int64]:
+        """Cells that each group's lanes compute: as many as its longest query and target have."""
+        return self.rows.astype(np.int64) * self.panels * (self.columns * self.lanes)
+
+    def cuts(self, most: int) -> list[int]:
+        """The first pair of each batch, and the number of all.  A batch computes at most ``most``
+        cells, or is one group."""
+        found, used = [0], 0
+        for group, needed in enumerate(self.cells.tolist()):
+            if used and used + needed > most:
+                found.append(group * self.lanes)
+                used = 0
+            used += needed
+        return [*found, self.pairs]
+
+    @cached_property
     def places(self) -> Ints:
         """Where the moves and the runs of each group are (n x 4): the row where its moves begin,
         its query length, the word where its runs begin, and the words of each lane."""
@@ -70,11 +86,11 @@ class Groups:
     @property
     def moves_bytes(self) -> int:
         """Bytes of all moves."""
-        return int(self.sides.prod(axis=1).sum()) * self.lanes // 2
+        return int(self.cells.sum()) // 2
 
-    def run_ends(self, count: int) -> NDArray[np.int64]:
-        """Where the words of the runs of each of ``count`` pairs end."""
-        group, lane = np.divmod(np.arange(count), self.lanes)
+    def run_ends(self) -> NDArray[np.int64]:
+        """Where the words of the runs of each pair end."""
+        group, lane = np.divmod(np.arange(self.pairs), self.lanes)
         ends: NDArray[np.int64] = self.places[group, 2] + (lane + 1) * self.places[group, 3]
         return ends
 
@@ -103,8 +119,6 @@ class InLanes:
     #: What is found: see `WANTS`.
     output: str
     local: bool
-    #: Pairs, and the groups of them.
-    count: int
     groups: Groups
     device: DeviceFacts
     #: Are the highest ends of their rows and columns kept?  Are they boxes of a matrix?
@@ -175,7 +189,7 @@ class InLanes:
     @property
     def buffers(self) -> list[Buffer]:
         """All that it allocates, but for the letters, which may stay from batch to batch."""
-        count, groups, lanes = self.count, self.groups, self.lanes.pairs(self.width)
+        count, groups, lanes = self.groups.pairs, self.groups, self.lanes.pairs(self.width)
         found = [
             Buffer("scratch", "state", self.workers * self.scratch_size),
             Buffer("pairs", "letters", 16 * count),

@@ -34,7 +34,7 @@ def _check(rng: np.random.Generator, scoring: Scoring, local: bool, how: str, wi
     pairs = np.stack([starts, lengths], 2).reshape(-1, 4).astype(np.int32)
     groups = Groups(pairs, engine.lanes.pairs(width), engine.lanes.columns(width))
     tops = how == "ends" and bool(rng.integers(2))
-    execution = engine.execution(groups, len(pairs), width, how, tops)
+    execution = engine.execution(groups, width, how, tops)
     batch = engine.start(letters, pairs, execution)
     batch.finish(lambda words: np.empty(words, np.uint32))
     assert engine.peak_bytes == sum(execution.sizes.values()) + len(letters)

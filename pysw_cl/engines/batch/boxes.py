@@ -87,15 +87,10 @@ class BoxEngine(BatchEngine):
             able = (w for w in limits if _most(boxes[k], self.lanes.columns(w)) <= limits[w])
             by_width.setdefault(next(able), []).append(k)
         for width, numbers in by_width.items():
-            lanes, first, used = self.lanes.pairs(width), 0, 0
-            for at in range(0, len(numbers), lanes):
-                m, n = np.max([boxes[k].area.shape for k in numbers[at : at + lanes]], 0)
-                needed = int(m) * (int(n) + self.lanes.columns(width)) * lanes // 2
-                if used and used + needed > most:
-                    yield width, numbers[first:at]
-                    first, used = at, 0
-                used += needed
-            yield width, numbers[first:]
+            sides = np.array([boxes[k].area.shape for k in numbers], np.int32).repeat(2, axis=1)
+            groups = Groups(sides, self.lanes.pairs(width), self.lanes.columns(width))
+            for first, stop in pairwise(groups.cuts(2 * most)):
+                yield width, numbers[first:stop]
 
     def paths(
         self,
@@ -122,7 +117,7 @@ class BoxEngine(BatchEngine):
         launch = np.cumsum(4 * most_runs(*places[:, 1:].T.astype(np.int64))) // most
         cuts = [0, *(np.flatnonzero(np.diff(launch)) + 1).tolist(), len(chosen)]
         groups = Groups(sides, self.lanes.pairs(width), self.lanes.columns(width))
-        execution = self.execution(groups, len(pairs), width, "cigar", boxes=True)
+        execution = self.execution(groups, width, "cigar", boxes=True)
         with Buffers(self.runtime) as buffers:
             own = {
                 "results": self._retained.get("results", execution.sizes["results"]),

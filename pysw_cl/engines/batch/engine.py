@@ -139,18 +139,12 @@ class BatchEngine:
         return best
 
     def execution(
-        self,
-        groups: Groups,
-        count: int,
-        width: int,
-        how: str,
-        tops: bool = False,
-        boxes: bool = False,
+        self, groups: Groups, width: int, how: str, tops: bool = False, boxes: bool = False
     ) -> InLanes:
-        """How ``count`` pairs in these groups are computed.  ``how``: one of `pair_batch.WANTS`.
+        """How the pairs of these groups are computed.  ``how``: one of `pair_batch.WANTS`.
         ``tops``: are these wanted (not of "score")?  ``boxes``: are they boxes of a matrix?"""
         score, letters = self.tables.file(self.lanes, width), self.tables.letters
-        about = self.local, count, groups, self.runtime.facts, tops, boxes
+        about = self.local, groups, self.runtime.facts, tops, boxes
         return InLanes(self.lanes, width, score, letters, how, *about)
 
     def kept_codes(
@@ -232,7 +226,7 @@ class BatchEngine:
         if self.vectors:  # work-groups count
             counter = memory.sent("counter", np.zeros(1, np.int32), buffers)
         shared = shared | {
-            "count": execution.count,
+            "count": execution.groups.pairs,
             "gap_open": self.scoring.gap_open,
             "gap_extend": self.scoring.gap_extend,
             "places": places,
@@ -267,7 +261,7 @@ class BatchEngine:
 
     def _trace(self, batch: Running, shared: dict[str, Any], execution: InLanes) -> None:
         """Enqueue the traceback of all paths of a batch.  ``shared``: arguments of its kernel."""
-        count, sizes, width = execution.count, execution.sizes, execution.width
+        count, sizes, width = execution.groups.pairs, execution.sizes, execution.width
         groups, runs = execution.groups, execution.output == "cigar"
         traced = batch.lend("traced", sizes["traced"])
         here = (batch.lend if runs and self.vectors else self._retained.get)("runs", sizes["runs"])
@@ -277,7 +271,7 @@ class BatchEngine:
         batch.fetch_to(batch.traced, traced)
         if runs and self.vectors:
             view = batch.view(here, groups.run_words)
-            batch.packed = partial(gather, view, groups.run_ends(count), batch.traced[4])
+            batch.packed = partial(gather, view, groups.run_ends(), batch.traced[4])
         elif runs:
             offsets, packed = (batch.lend(name, sizes[name]) for name in ("offsets", "packed"))
             most = min(PACKING_GROUP, self.runtime.facts.most_items)

@@ -161,19 +161,14 @@ class RetainedMemory:
         self.loans = 0
         self._free: dict[str, list[Any]] = {}
         self._text: Letters | None = None
+        #: Gives it back.
+        self.free = self._own.free
         _all.add(self._own)
 
     @property
     def bytes(self) -> int:
         """All of it."""
         return self._own.bytes
-
-    def free(self) -> None:
-        """Give it back."""
-        self._own.free()
-        for kept in (self._free, self._buffers, self._host):
-            kept.clear()
-        self._text = None
 
     def host(self, name: str, shape: tuple[int, ...]) -> Ints:
         """An array of the host, until it is asked for again: new memory costs more than a copy."""
