@@ -19,9 +19,10 @@ import numpy as np
 from ..planning.execution import HeldWhole
 from ..planning.path_grid import special_lines
 from ..planning.plan import Plan
+from ..planning.sizes import COMPRESSED_CELL_BYTES
 from ..results.cigar import PathReader
 from ..results.stats import Stats
-from ..tiles.contract import EdgeCompression, Engine
+from ..tiles.contract import Engine
 from ..tiles.edges import EdgeArray
 from ..tiles.slabs import SweepResult, TileMap
 from ..tiles.special_lines import RestartPoints, SweptGrid
@@ -51,8 +52,8 @@ class Swept(NamedTuple):
     restarts: RestartPoints | None
     #: The sweep itself; None: parts of it are of earlier runs.
     result: SweepResult | None = None
-    #: What compresses the grid before the traceback; None: nothing does.
-    compression: EdgeCompression | None = None
+    #: Is the grid compressed before the traceback?
+    compresses: bool = False
     #: The last row and column of a global comparison whose second best end is wanted.
     ends: list[EdgeArray] | None = None
 
@@ -174,9 +175,9 @@ class _Search:
         problem, second = self.problem, self.job.second_best
         shape, edges = self.engine.plan.tile_shape(*problem.shape), problem.edges
         want, limits = problem.aim(self.prune, None if second else self.job.beat, least)
-        grid = compression = ends = None
+        grid, compresses, ends = None, False, None
         if self.job.output == "path":
-            grid, compression = self._grid(shape)
+            grid, compresses = self._grid(shape)
             edges = grid.saving()
             if second and problem.is_local:
                 shape, want = grid.tile_shape(shape, PIECES), replace(want, each_tile=True)
@@ -186,25 +187,22 @@ class _Search:
         tell = self.progress.sweep()
         result = sweep(self.engine, problem, edges, want, limits, shape=shape, progress=tell)
         self.stats.add_cost(result)
-        return self._swept(problem.best_end(result.hits), result, grid, compression, ends)
+        return self._swept(problem.best_end(result.hits), result, grid, compresses, ends)
 
-    def _grid(self, shape: tuple[int, int]) -> tuple[SweptGrid, EdgeCompression | None]:
-        """The grid of special rows and columns for tiles of this shape, and what compresses it.  It
-        is compressed only if it can have more lines then."""
-        m, n = self.problem.shape
-        tuning, compression = self.engine.plan.tuning.traceback, self.engine.edge_compression
+    def _grid(self, shape: tuple[int, int]) -> tuple[SweptGrid, bool]:
+        """The grid of special rows and columns for tiles of this shape, and is it compressed?  Only
+        if it can have more lines then."""
+        (m, n), tuning = self.problem.shape, self.engine.plan.tuning.traceback
         if self.job.second_best:  # tiles that have to be searched again are small, then
             tuning = replace(tuning, least_side=max(1, tuning.least_side // SMALLER))
         if max(m, n) < 2 * tuning.least_side:  # one piece
-            return SweptGrid.over(self.problem.edges, [0, m], [0, n]), None
+            return SweptGrid.over(self.problem.edges, [0, m], [0, n]), False
 
-        def fits(lines: int) -> bool:
-            return compression is not None and compression.fits(self.problem.scoring, m, n, lines)
-
-        able, strip_rows = shape == (m, n), self.engine.strip_rows(*shape)
-        cell_bytes = compression.cell_bytes if compression is not None and able else None
+        fits = partial(self.engine.compresses, self.problem.scoring, m, n)
+        strip_rows = self.engine.strip_rows(*shape)
+        cell_bytes = COMPRESSED_CELL_BYTES if shape == (m, n) else None
         *lines, compresses = special_lines(tuning, m, n, strip_rows, cell_bytes, fits)
-        return SweptGrid.over(self.problem.edges, *lines), compression if compresses else None
+        return SweptGrid.over(self.problem.edges, *lines), compresses
 
     def found(self, swept: Swept) -> Found:
         """What a sweep found, with the path to it, and the second best end where wanted."""
@@ -214,8 +212,8 @@ class _Search:
         if restarts is None or not self.job.better(end):
             self.progress.finished()
             return found
-        if swept.compression is not None and isinstance(restarts, SweptGrid):
-            restarts = restarts.compressed(swept.compression)
+        if swept.compresses and isinstance(restarts, SweptGrid):
+            restarts = restarts.compressed(self.engine)
         at_once = plan.tuning.traceback.read_moves
         reader = PathReader(self.job.frame, self.job.scoring, at_once)
         path = self.store.traceback(end, plan) if self.store else Path(end.row, end.column)

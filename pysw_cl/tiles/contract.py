@@ -3,8 +3,8 @@
 An engine is one class with one method, :meth:`Engine.tile`.  Anything else is a capability object.
 A driver asks for it, and has another way where it is None.  The capabilities are: tiles that follow
 each other on the device (:class:`TilePipeline`), many tiles in one launch (:class:`TileBatch`),
-compressed edges on the device (:class:`EdgeCompression`), matrices that are held whole
-(:class:`HeldMatrix`), paths in many boxes in one launch (:class:`BoxPaths`).
+compressed edges on the device, matrices that are held whole (:class:`HeldMatrix`), paths in many
+boxes in one launch (:class:`BoxPaths`).
 """
 
 from __future__ import annotations
@@ -55,8 +55,13 @@ class Engine:
         should be a multiple of."""
         return None
 
-    @property
-    def edge_compression(self) -> EdgeCompression | None:
+    def compresses(self, scoring: Scoring, rows: int, columns: int, lines: int) -> bool:
+        """Do ``lines`` special rows of a tile of this size, and as many columns, fit on the device
+        before it compresses them, and can it compress cells of this scoring?"""
+        return False
+
+    def compressed(self, cells: DeviceEdge) -> Source | None:
+        """The same cells, compressed on the device; None where that is not possible."""
         return None
 
     def holds(self, m: int, n: int, paths: int) -> bool:
@@ -148,21 +153,6 @@ class TilePipeline(Protocol):
 
     def close(self) -> None:
         """Wait for the device, and free the memory."""
-
-
-class EdgeCompression(Protocol):
-    """A capability: edges that stay on the device, compressed."""
-
-    @property
-    def cell_bytes(self) -> float:
-        """Bytes of a compressed cell."""
-
-    def fits(self, scoring: Scoring, rows: int, columns: int, lines: int) -> bool:
-        """Do ``lines`` special rows of a tile of this size, and as many columns, fit on the device
-        before they are compressed, and can cells of this scoring be compressed?"""
-
-    def compressed(self, cells: DeviceEdge) -> Source | None:
-        """The same cells compressed; None where that is not possible."""
 
 
 class HeldFound(NamedTuple):

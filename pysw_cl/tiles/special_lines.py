@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from .contract import EdgeCompression
+from .contract import Engine
 from .edges import EdgeArray, Edges, Source
 from .tile import Area
 
@@ -91,7 +91,7 @@ class SweptGrid(RestartGrid):
         """The edges for the sweep, with this grid as sinks."""
         return replace(self.edges, rows=self.rows, columns=self.columns)
 
-    def compressed(self, by: EdgeCompression) -> RestartGrid:
+    def compressed(self, by: Engine) -> RestartGrid:
         """The same grid with compressed edges, where ``by`` can compress edges on the device.
 
         The rows, or the columns, are compressed all or none.  Those that are compressed leave this

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 from copy import copy
 from typing import Any
 
@@ -16,7 +17,7 @@ import pysw_cl
 from pysw_cl.drivers.traceback import SpeculativeTraceback
 from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.wavefront.compressed_edge import CompressedEdge
-from pysw_cl.engines.wavefront.engine import WavefrontEdgeCompression, WavefrontEngine
+from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.errors import DeviceError
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.geometry import cuts
@@ -38,32 +39,20 @@ def ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     device_has(monkeypatch, speculative=True)
 
 
-class Stays(WavefrontEdgeCompression):
+def compressing(
+    base: type[WavefrontEngine] = WavefrontEngine, **how: Callable[..., Any]
+) -> type[WavefrontEngine]:
+    """An engine that compresses edges in another way: has these methods."""
+    return type("Compressing", (base,), how)
+
+
+def stays(engine: WavefrontEngine, cells: DeviceEdge) -> None:
     """Nothing could be compressed."""
 
-    def compressed(self, cells: DeviceEdge) -> None:
-        """See :class:`pysw_cl.tiles.contract.EdgeCompression`."""
 
-
-class Refuses(WavefrontEdgeCompression):
+def refuses(engine: WavefrontEngine, *_: Any) -> bool:
     """Nothing is to be compressed."""
-
-    def fits(self, *_: Any) -> bool:
-        """See :class:`pysw_cl.tiles.contract.EdgeCompression`."""
-        return False
-
-
-def compressing(
-    kind: type[WavefrontEdgeCompression], base: type[WavefrontEngine] = WavefrontEngine
-) -> type[WavefrontEngine]:
-    """An engine with edge compression of this kind."""
-
-    class Compressing(base):  # type: ignore[misc, valid-type]
-        @property
-        def edge_compression(self) -> WavefrontEdgeCompression:
-            return kind(self)
-
-    return Compressing
+    return False
 
 
 def swept(local: bool, m: int = 700, n: int = 900) -> tuple[WavefrontEngine, SweptGrid]:
@@ -107,7 +96,7 @@ def test_a_packed_grid_is_the_same(local: bool) -> None:
     wanted, raw = lines(grid), engine._room.edge_bytes
     area = Area(max(grid.rows), 700, max(grid.columns), 900)
     corner, edges = grid.corner(area), grid.edges_of(area)
-    packed = grid.compressed(WavefrontEdgeCompression(engine))
+    packed = grid.compressed(engine)
     gc.collect()
     both = [*packed.rows.values(), *packed.columns.values()]
     assert all(isinstance(edge, CompressedEdge) for edge in both)
@@ -134,10 +123,10 @@ def test_what_cannot_be_packed_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -
         asked.append(len(edge))
         return None if len(edge) == width else compress(edge)
 
-    compression = WavefrontEdgeCompression(engine)
-    compress = compression.compressed
-    object.__setattr__(compression, "compressed", but_rows)
-    packed = grid.compressed(compression)
+    compress = engine.compressed
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "compressed", but_rows)
+        packed = grid.compressed(engine)
     assert asked == [900, 700, 700, 700]  # the second row is not tried
     assert packed.rows == grid.rows
     assert all(isinstance(edge, EdgeArray) and edge.on_device for edge in packed.rows.values())
@@ -148,12 +137,12 @@ def test_what_cannot_be_packed_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -
         fault(patch, CompressedEdge, "__init__", DeviceError("out of memory"))
         engine, grid = swept(True)
         before = engine._room.edge_bytes
-        assert grid.compressed(WavefrontEdgeCompression(engine)).rows == grid.rows
+        assert grid.compressed(engine).rows == grid.rows
         assert engine._room.edge_bytes == before
         same(lines(grid), wanted)
     for edge in (*grid.rows.values(), *grid.columns.values()):
         edge.write(0, edge.read(0, len(edge)))  # cells that the host has
-    same(lines(grid.compressed(WavefrontEdgeCompression(engine))), wanted)
+    same(lines(grid.compressed(engine)), wanted)
 
 
 def test_cells_that_blocks_do_not_hold() -> None:
@@ -170,12 +159,12 @@ def test_a_device_with_little_memory_packs_nothing() -> None:
     """What does not stay on it while it is computed is not packed, so the grid is not cut finer."""
     runtime, scoring = get_runtime("auto"), make_scoring((1, -3), (3, 2))
     engine = WavefrontEngine(runtime, make_plan(runtime, plan_of("vector")))
-    assert WavefrontEdgeCompression(engine).fits(scoring, 10_000, 10_000, 15)
+    assert engine.compresses(scoring, 10_000, 10_000, 15)
     engine.runtime = copy(runtime)
     few = {"max_mem_alloc_size": 4 << 20, "global_mem_size": 4 << 20}
     engine.runtime.device = Smaller(runtime.device, **few)
-    assert WavefrontEdgeCompression(engine).fits(scoring, 10_000, 10_000, 8)
-    assert not WavefrontEdgeCompression(engine).fits(scoring, 10_000, 10_000, 15)
+    assert engine.compresses(scoring, 10_000, 10_000, 8)
+    assert not engine.compresses(scoring, 10_000, 10_000, 15)
 
 
 @pytest.mark.parametrize("m", [10**4, 3 * 10**6, 33 * 10**6, 10**9])
@@ -227,7 +216,7 @@ def test_memory_stays_below_its_limit(
     assert len(grids[0].columns) > most_pieces(tuning, len(a), len(b)) - 1
     assert all(isinstance(edge, CompressedEdge) for edge in grids[0].columns.values())
     assert found.stats.device_bytes <= limit
-    use_engine(monkeypatch, compressing(Stays))
+    use_engine(monkeypatch, compressing(compressed=stays))
     again = pysw_cl.align(a, b, plan=plan, **HOW)
     assert not any(isinstance(edge, CompressedEdge) for edge in grids[1].columns.values())
     assert again.stats.device_bytes <= limit
@@ -261,7 +250,7 @@ def test_paths_are_the_same_with_a_packed_grid(
     def counted(edge: CompressedEdge | None, *_: Any) -> None:
         made.append(edge is not None)
 
-    spy(monkeypatch, WavefrontEdgeCompression, "compressed", after=counted)
+    spy(monkeypatch, WavefrontEngine, "compressed", after=counted)
     scorings: list[dict[str, Any]] = [
         {"sub_score": (1, -3), "gap_cost": (3, 2)},
         {"sub_score": (2, -1.5), "gap_cost": 1},
@@ -275,6 +264,6 @@ def test_paths_are_the_same_with_a_packed_grid(
             found = pysw_cl.align(a, b, **options)
             assert sum(made[before:]) == len(made) - before >= 4
             with monkeypatch.context() as patch:
-                use_engine(patch, compressing(Refuses, base))
+                use_engine(patch, compressing(base, compresses=refuses))
                 assert key(pysw_cl.align(a, b, **options)) == key(found), (a, b, options)
             assert most_pieces(default_tuning().traceback, len(a), len(b), CELL_BYTES) > 2

@@ -21,19 +21,16 @@ GROUP = 128
 #: Cells that are copied to the host at once; each takes 8 bytes on the device.
 PIECE = 1 << 22
 
-COMPRESS, EXPAND = (
-    KernelSpec(name, ("base.clh", "wavefront/compressed_edge.cl"), tuple(arguments.split()))
-    for name, arguments in (
-        (
-            "compress_edge",
-            "compressed groups:int raw_capacity:int count:int unreachable:int source h_at:long "
-            "x_at:long",
-        ),
-        (
-            "expand_edge",
-            "compressed groups:int first:int stride:int count:int gaps:int to h_at:long x_at:long",
-        ),
-    )
+FILES = "base.clh", "wavefront/compressed_edge.cl"
+#: The arguments with which both kernels begin and end.
+FIRST, LAST = ("compressed", "groups:int"), ("h_at:long", "x_at:long")
+COMPRESS = KernelSpec(
+    "compress_edge",
+    FILES,
+    (*FIRST, "raw_capacity:int", "count:int", "unreachable:int", "source", *LAST),
+)
+EXPAND = KernelSpec(
+    "expand_edge", FILES, (*FIRST, "first:int", "stride:int", "count:int", "gaps:int", "to", *LAST)
 )
 
 
@@ -72,7 +69,6 @@ class CompressedEdge(Source):
             count = min(PIECE, stop - at)
             with Buffers(self._runtime, small=True) as buffers:
                 cells = buffers.empty(8 * count)
-                buffers.send()
                 self.give(at, count, cells, 0, count)
                 found = buffers.read(cells, 2 * count)
             h[at - start :][:count], x[at - start :][:count] = found[:count], found[count:]
@@ -84,8 +80,7 @@ class CompressedEdge(Source):
         count = max(0, -(-(stop - start) // step))
         with Buffers(self._runtime, small=True) as buffers:
             cells = buffers.empty(4 * count)
-            buffers.send()
-            self._expand(start, step, count, cells, 0, None)
+            self.give(start, count, cells, 0, None, step)
             return buffers.read(cells, count)
 
     def h_at(self, cell: int) -> int:
@@ -98,21 +93,17 @@ class CompressedEdge(Source):
                 return int(buffers.read(self.buffer, 1, raw + cell % CELLS)[0])
             return base + int(buffers.read(self.buffer, 1, 2 * self._shorts + cell, np.uint16)[0])
 
-    def give(self, start: int, count: int, buffer: Any, h_at: int, x_at: int) -> None:
-        """Enqueue the expansion of ``count`` cells after the first ``start`` ones into another
-        buffer: H and X to places (of int32) from ``h_at`` and ``x_at`` on."""
-        self._expand(start, 1, count, buffer, h_at, x_at)
-
-    def _expand(
-        self, start: int, step: int, count: int, buffer: Any, h_at: int, x_at: int | None
+    def give(
+        self, start: int, count: int, buffer: Any, h_at: int, x_at: int | None, step: int = 1
     ) -> None:
-        """Enqueue the expansion of every step-th cell to a buffer: H and, if it has a place, X."""
+        """Enqueue the expansion of ``count`` cells, every step-th one after the first ``start``,
+        into another buffer: H and, if it has a place, X to places (of int32) from ``h_at`` and
+        ``x_at`` on."""
         if start < 0 or start + (count - 1) * step >= self._length:
             raise InternalError(f"an edge has {self._length} cells, not {count} from {start}")
         if count == 0:
             return
         kernel = BoundKernel(self._runtime, EXPAND, {})
         kernel.bind(compressed=self.buffer, groups=self._groups, first=start, stride=step)
-        kernel.bind(count=count)
-        kernel.bind(to=buffer, h_at=h_at, x_at=x_at or 0, gaps=x_at is not None)
+        kernel.bind(to=buffer, h_at=h_at, x_at=x_at or 0, gaps=x_at is not None, count=count)
         kernel.launch(-(-count // GROUP), GROUP)

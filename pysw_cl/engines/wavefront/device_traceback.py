@@ -94,17 +94,16 @@ class DeviceMoves:
     """The stored moves of one tile in device memory (4 bits a cell), which are traced there."""
 
     def __init__(self, run: TileRun, retained: RetainedBuffers):
-        self._runtime, self._retained = run.runtime, retained
-        self._dirs = run.made["moves"]
+        self._runtime, self._retained, self._grid = run.runtime, retained, run.grid
+        self._dirs, self._linear = run.made["moves"], run.job.scoring.gap_open == 0
         self._defines = traceback_defines(run.runtime, run.grid.T, run.grid.alpha)
-        self._m, self._n = run.grid.m, run.grid.n
-        self._linear = run.job.scoring.gap_open == 0
 
     def trace(self, row: int, column: int, state: int) -> Traced:
         """See :class:`pysw_cl.tiles.contract.StoredMoves`."""
-        if not (0 < row <= self._m and 0 < column <= self._n):
-            raise InternalError(f"traceback from ({row}, {column}) outside {self._m} x {self._n}")
-        tiles = np.array([[0, 0, self._m, self._n, 0]], np.int64)
+        m, n = self._grid.m, self._grid.n
+        if not (0 < row <= m and 0 < column <= n):
+            raise InternalError(f"traceback from ({row}, {column}) outside {m} x {n}")
+        tiles = np.array([[0, 0, m, n, 0]], np.int64)
         moves = self._runtime, self._defines, self._dirs, tiles, self._linear
         with Buffers(self._runtime, small=True) as buffers:
             running = begin_traceback(*moves, (row, column, state), buffers, buffers)

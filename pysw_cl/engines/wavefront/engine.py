@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from ...errors import DeviceError, PlanError
 from ...opencl.buffers import Buffers, RetainedBuffers
 from ...opencl.device import Runtime, Stopwatch
-from ...planning.choose import Given, Seen, choose, is_held, pipeline_rows
+from ...planning.choose import Given, Seen, choose, choose_pipeline, is_held, pipeline_rows
 from ...planning.execution import ByRows, InParts, InSections, InStrips, TileExecution
 from ...planning.geometry import TileShape, fit
 from ...planning.path_grid import captures_inside, compressible, lines_fit, strip_rows
 from ...planning.plan import Plan
-from ...planning.sizes import COMPRESSED_CELL_BYTES, HELD_CELL_BYTES, held_numbers, moves_bytes
+from ...planning.sizes import HELD_CELL_BYTES, held_numbers, moves_bytes
 from ...scoring.scoring import Scoring
 from ...sequences.view import Codes, Pairs, View
 from ...tiles.contract import (
     BoxPaths,
-    EdgeCompression,
     Engine,
     TileBatch,
     TilePipeline,
@@ -63,9 +63,7 @@ class WavefrontEngine(Engine):
         """``holds``: it may hold small matrices whole.  ``row_scan``: makes the engine for tiles
         that are computed sooner row by row."""
         self.runtime, self._holds, self._make_row_scan = runtime, holds, row_scan
-        self._row_scan: Engine | None = None
-        self.plan = plan
-        self.row_quantum = plan.strip_rows
+        self.plan, self.row_quantum = plan, plan.strip_rows
         self.peak_bytes, self.captures_inside = 0, captures_inside(plan)
         self._room = RetainedBuffers()  # memory that is kept from tile to tile
         self._watch = Stopwatch(runtime.times)
@@ -106,39 +104,38 @@ class WavefrontEngine(Engine):
         shape = shape_of(job)
         if not self.plan.may_be_cut(shape.m, shape.n):
             return self._known_execution(shape, job)
-        row_scan = None
-        if self._make_row_scan is not None:
-            if self._row_scan is None:
-                self._row_scan = self._make_row_scan(self.runtime)
-            row_scan = self._row_scan.plan
+        row_scan = None if self._row_scan is None else self._row_scan.plan
         overlap = self._overlaps.get(_costs(job.scoring), 0)
         given = given_of(self.runtime, self.plan, job, row_scan, overlap)
         return choose(shape, given if cuts else replace(given, cuts=False))
+
+    @cached_property
+    def _row_scan(self) -> Engine | None:
+        return None if self._make_row_scan is None else self._make_row_scan(self.runtime)
 
     def _known_execution(self, shape: TileShape, job: TileJob) -> TileExecution:
         """That of a small tile, which is kept by all that decides it."""
         given = given_of(self.runtime, self.plan, job)
         four, owners = given.four(self.plan), (self.plan, job.scoring, given.device)
-        known: dict[Any, Any] = self.runtime.kept("executions", dict)
+        known: dict[Any, tuple[TileExecution, Any]] = self.runtime.kept("executions", dict)
         key = shape, *map(id, owners), given.local, four
-        found = known.get(key)
-        if found is None:
+        if key not in known:
             if len(known) >= MOST_KNOWN:
                 known.clear()
             chosen = choose(shape, replace(given, seen=Seen(four)))
-            found = known[key] = (
-                chosen,
-                owners,
-            )  # (as long as these are kept no others have their ids)
-        execution: TileExecution = found[0]
-        return execution
+            known[key] = chosen, owners  # as long as these are kept no others have their ids
+        return known[key][0]
 
     # Capabilities are made on request: if the engine held them, the reference cycle would keep its
     # memory after the last use.
 
     def pipeline(self, job: TileJob, rows_below: int) -> TilePipeline | None:
         """Tiles below each other."""
-        return RunningPipeline.of(self.runtime, self.plan, job, rows_below, self.note_memory)
+        given = given_of(self.runtime, self.plan, job)
+        first = choose_pipeline(shape_of(job), rows_below, given)
+        if first is None:
+            return None
+        return RunningPipeline(self.runtime, first, given, job, self.note_memory)
 
     def piped_rows(self, rows: int, columns: int) -> tuple[int, int] | None:
         """The rows that the device computes at once are divided among the pipeline's tiles; None
@@ -161,10 +158,20 @@ class WavefrontEngine(Engine):
         about = self._room, self.note_memory, query, target, rows
         return WavefrontTileBatch(self.runtime, given, score, *about)
 
-    @property
-    def edge_compression(self) -> EdgeCompression | None:
-        """Compressed edges on the device; None unless the device computes speculatively."""
-        return WavefrontEdgeCompression(self) if self._speculative else None
+    def compresses(self, scoring: Scoring, rows: int, columns: int, lines: int) -> bool:
+        """See `Engine`.  They have half of the device's memory, if it computes speculatively."""
+        asked = self.plan, rows, columns, lines, lines
+        fits = self._speculative and compressible(scoring)
+        return fits and lines_fit(*asked, self.runtime.facts)
+
+    def compressed(self, cells: DeviceEdge) -> CompressedEdge | None:
+        """See `Engine`."""
+        with suppress(DeviceError):  # no memory: the edge stays uncompressed
+            edge = CompressedEdge(self.runtime, cells)
+            self._room.edges.add(edge)
+            self.note_memory(0)
+            return edge if edge.fits else None
+        return None
 
     def holds(self, m: int, n: int, paths: int) -> bool:
         """Small ones, where a work-item has all lanes; none if the engine was made without them."""
@@ -226,10 +233,6 @@ class WavefrontEngine(Engine):
         whether narrow or 32-bit lanes compute the tile."""
         return strip_rows(self.plan, rows, columns)
 
-    def in_memory(self, m: int, n: int, rows: int, columns: int) -> bool:
-        """Do so many special rows and columns of an m x n tile fit half of the device's memory?"""
-        return lines_fit(self.plan, m, n, rows, columns, self.runtime.facts)
-
     def moves_bytes(self, rows: int, columns: int) -> int:
         """Bytes of a tile's moves: see :func:`pysw_cl.planning.sizes.moves_bytes`."""
         plan = self.plan.for_moves(rows, columns)
@@ -239,42 +242,17 @@ class WavefrontEngine(Engine):
     def another(self, cells: int) -> Engine | None:
         """The reference engine for few ``cells``; else 32-bit lanes in the two-phase form on the
         same device, or in the ticketed form if this engine is the former."""
-        tuning = self.plan.tuning.engine
+        plan, tuning = self.plan, self.plan.tuning.engine
         if cells <= tuning.recomputed_cells:
             return ReferenceEngine()
-        plan = self.plan
-        traceback_tile_cells = min(plan.traceback_tile_cells, tuning.recomputed_moves)
-        other = replace(
-            plan.without_narrow(), form="two-phase", traceback_tile_cells=traceback_tile_cells
-        )
+        most = min(plan.traceback_tile_cells, tuning.recomputed_moves)
+        other = replace(plan.without_narrow(), form="two-phase", traceback_tile_cells=most)
         if (other.lanes, other.form) == (plan.lanes, plan.form):
             other = replace(other, form="ticketed")
-        try:
+        with suppress(PlanError):
             return WavefrontEngine(self.runtime, make_plan(self.runtime, other))
-        except PlanError:
-            return None
+        return None
 
 
 def _costs(scoring: Scoring) -> tuple[int, ...]:
     return scoring.highest, scoring.lowest, scoring.gap_open, scoring.gap_extend
-
-
-@dataclass(frozen=True)
-class WavefrontEdgeCompression:
-    """See :class:`pysw_cl.tiles.contract.EdgeCompression`."""
-
-    engine: WavefrontEngine
-    cell_bytes: float = COMPRESSED_CELL_BYTES
-
-    def fits(self, scoring: Scoring, rows: int, columns: int, lines: int) -> bool:
-        """See :class:`pysw_cl.tiles.contract.EdgeCompression`."""
-        return compressible(scoring) and self.engine.in_memory(rows, columns, lines, lines)
-
-    def compressed(self, cells: DeviceEdge) -> CompressedEdge | None:
-        """See :class:`pysw_cl.tiles.contract.EdgeCompression`."""
-        with suppress(DeviceError):  # no memory: the edge stays uncompressed
-            edge = CompressedEdge(self.engine.runtime, cells)
-            self.engine._room.edges.add(edge)
-            self.engine.note_memory(0)
-            return edge if edge.fits else None
-        return None

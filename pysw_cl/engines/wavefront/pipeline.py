@@ -10,10 +10,9 @@ running already, so it cannot block them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import numpy as np
-import pyopencl as cl
 
 from ...errors import DeviceError
 from ...opencl.buffers import Buffers
@@ -22,62 +21,41 @@ from ...opencl.pools import Pool
 from ...opencl.program import running
 from ...planning.choose import (
     Given,
-    choose_pipeline,
     half_holds,
     in_strips,
     pipeline_bus_bytes,
     pipeline_slots,
 )
 from ...planning.execution import InStrips
-from ...planning.plan import Plan
 from ...tiles.tile import TileJob, TileResult
 from ..common import least_of
 from .kernel import build_later, in_time, scores_of, target_codes
-from .tile import Link, TileRun, given_of, shape_of
+from .tile import Link, TileRun, shape_of
 
 
 class RunningPipeline:
     """A pipeline of tiles whose first one is ``job``.  It implements
     :class:`pysw_cl.tiles.contract.TilePipeline`.
 
-    All tiles have the same target, scoring and columns, and end where a strip ends.
+    All tiles have the same target, scoring and columns, and end where a strip ends.  ``chosen``:
+    how the first one is computed (`choose_pipeline`); ``note_memory`` gets the bytes that the
+    pipeline holds.
     """
-
-    @classmethod
-    def of(
-        cls,
-        runtime: Runtime,
-        plan: Plan,
-        job: TileJob,
-        rows_below: int,
-        note_memory: Callable[[int], None],
-    ) -> RunningPipeline | None:
-        """A pipeline for a tile with ``rows_below`` rows below it; None if tiles are better
-        computed one by one.  ``note_memory`` gets the bytes that the pipeline holds."""
-        given = given_of(runtime, plan, job)
-        chosen = choose_pipeline(shape_of(job), rows_below, given)
-        if chosen is None:
-            return None
-        first, later = in_time(runtime, chosen)
-        begun = cls(runtime, first, given, job, note_memory)
-        if later is not None:
-            build_later(runtime, later, begun._begun[0].event)
-        return begun
 
     def __init__(
         self,
         runtime: Runtime,
-        first: InStrips,
+        chosen: InStrips,
         given: Given,
         job: TileJob,
         note_memory: Callable[[int], None],
     ) -> None:
         self.runtime, self._note_memory = runtime, note_memory
+        first, later = in_time(runtime, chosen)
         #: How all tiles are computed: as the first one.
         self.plan, self._score, self._given = first.plan, first.program.score, given
-        plan = self.plan
-        self._slots = pipeline_slots(plan)
-        self._most_tiles = plan.tuning.pipeline.most_tiles
+        self._slots = pipeline_slots(self.plan)
+        self._most_tiles = self.plan.tuning.pipeline.most_tiles
         #: The queue and the buffers of each slot.
         self._sides: list[tuple[Runtime, Pool]] = []
         self._own = Buffers(runtime)
@@ -86,6 +64,7 @@ class RunningPipeline:
         #: The tile that was taken out last: its result uses its memory.
         self._done: TileRun | None = None
         self._count, self._strips = 0, 0  # tiles begun so far, and their strips
+        #: The tile that was begun last.
         self._last: TileRun | None = None
         try:
             self._ticket_bytes = runtime.facts.part_align
@@ -95,7 +74,7 @@ class RunningPipeline:
             scores = scores_of(job.scoring, self._score, first.program.skewed, self._own)
             self._shared = self._own.several(
                 {
-                    "bus": pipeline_bus_bytes(plan, job.size[1]),
+                    "bus": pipeline_bus_bytes(self.plan, job.size[1]),
                     "shared_best": np.array([least_of(job)], np.int32),
                     **target_codes(job.target, first.program, scores),
                 }
@@ -104,6 +83,8 @@ class RunningPipeline:
             self._begin(job)
             runtime.queue.finish()
             self._start(self._begun[0])
+            if later is not None:
+                build_later(runtime, later, self._begun[0].event)
         except BaseException:
             with suppress(DeviceError):  # the device has failed already, most likely
                 self.close()
@@ -117,9 +98,7 @@ class RunningPipeline:
         self._update()
         if self._count == self._most_tiles:
             return False
-        if not self._begun:
-            return True
-        return self._fits(self._begun[-1]) and self._taken(self._begun[-1])
+        return not self._begun or (self._fits(self._begun[-1]) and self._taken(self._begun[-1]))
 
     def put(self, job: TileJob, last: bool) -> bool:
         """Begin the next tile."""
@@ -155,23 +134,16 @@ class RunningPipeline:
 
     def close(self) -> None:
         """Wait for what is on the device, and give its memory back."""
-        failed: cl.Error | None = None
-        try:
-            for side, _ in self._sides:
-                try:
-                    side.queue.finish()
-                except cl.Error as error:  # wait for the others nevertheless
-                    failed = error
-        finally:
-            self._release()
-            for one in self._begun:
-                one.buffers.free()
-            self._begun.clear()
+        with self.runtime.failing(), ExitStack() as last_first:
+            last_first.callback(self._own.free)
             for _, pool in self._sides:
-                pool.forget()
-            self._own.free()
-        if failed is not None:
-            raise DeviceError(f"{self.runtime.info.name} failed: {failed}") from None
+                last_first.callback(pool.forget)
+            last_first.callback(self._begun.clear)
+            for one in self._begun:
+                last_first.callback(one.buffers.free)
+            last_first.callback(self._release)
+            for side, _ in self._sides:  # if one fails, the others are waited for nevertheless
+                last_first.callback(side.queue.finish)
 
     def _release(self) -> None:
         """Free the memory of the tile that was taken out last."""
@@ -218,12 +190,10 @@ class RunningPipeline:
         ticket = self._tickets.get_sub_region(count * self._ticket_bytes, 4)
         last = self._last
         above = None if last is None else (last.made["progress"], last.grid.strips - 1)
-        buffers = Buffers(side, pool=pool)
         link = Link({**self._shared, "ticket": ticket}, lines, above)
-        run = TileRun(side, execution, job, buffers, link=link)
-        self._begun.append(run)
-        self._last, self._count = run, count + 1
-        self._strips += strips
+        self._last = TileRun(side, execution, job, Buffers(side, pool=pool), link=link)
+        self._begun.append(self._last)
+        self._count, self._strips = count + 1, self._strips + strips
 
     def _start(self, one: TileRun) -> None:
         """Enqueue a prepared tile."""
