@@ -32,10 +32,10 @@ def telling(progress: Progress | bool) -> Iterator[RunProgress]:
     with contextlib.ExitStack() as stack:
         if isinstance(progress, bool):
             progress = stack.enter_context(contextlib.closing(ProgressBar(leave=True)))
-        run, thread = RunProgress(progress), threading.get_ident()
+        run = RunProgress(progress)
 
-        def listen(build: Build, ended: bool) -> None:
-            if not (ended or build.kept) and threading.get_ident() == thread:
+        def listen(build: Build) -> None:
+            if not build.kept:
                 run.report(Stage("building kernels", build.number, build.expected))
 
         if run.staged:

@@ -1,8 +1,5 @@
-"""Who is told that kernels are built: the log, and whoever listens.
-
-A build takes seconds on some devices, once: drivers keep what they built on disk.  Some generate
-machine code only at a program's first launch, which counts as part of its build.
-"""
+"""Who is told that kernels are built, which takes seconds on some devices, once: the log, and a
+listener of the thread."""
 
 from __future__ import annotations
 
@@ -10,14 +7,13 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 LOG = logging.getLogger("pysw_cl")
 
 
-@dataclass
-class Build:
-    """The build of one program, or its reading from the driver's cache."""
+class Build(NamedTuple):
+    """The build of one program, or its reading from a file."""
 
     #: The device's name.
     device: str
@@ -28,77 +24,50 @@ class Build:
     #: The most programs that the call is expected to need, of which some may be built already.
     expected: int
     #: Is it read from a file that is kept (`pysw_cl.opencl.kernel_store`)?
-    kept: bool = False
-    #: Has it ended?
-    over: bool = False
+    kept: bool
 
     def __str__(self) -> str:
         return f"building kernels for {self.device}: {self.number} of at most {self.expected}"
 
 
-#: Called with a build and whether it has ended; from any thread.
-Listener = Callable[[Build, bool], None]
-
-
-class _Call(threading.local):
-    """A call of this thread: the most programs that it needs, how many it had, and their builds."""
+class _Thread(threading.local):
+    """The most programs that this thread's present call needs, how many it had, and who listens."""
 
     expected = number = 0
-    builds: list[Build]
+    listener: Callable[[Build], None] | None = None
 
 
-_listeners: list[Listener] = []
-_call, _lock = _Call(), threading.Lock()
+_here = _Thread()
 
 
 @contextmanager
-def listening(listener: Listener) -> Iterator[None]:
-    """A context in which ``listener`` is told of each build, of every thread, when it begins and
-    when it ends."""
-    _listeners.append(listener)
+def listening(listener: Callable[[Build], None]) -> Iterator[None]:
+    """A context in which ``listener`` is told of each build that begins in this thread."""
+    before, _here.listener = _here.listener, listener
     try:
         yield
     finally:
-        _listeners.remove(listener)
+        _here.listener = before
 
 
 @contextmanager
 def expecting(count: int) -> Iterator[None]:
     """A call of this thread that needs at most ``count`` programs.  A call inside another one
-    belongs to it.  When it returns, its builds have ended."""
-    if _call.expected:
+    belongs to it."""
+    if _here.expected:
         yield
         return
-    _call.expected, _call.number, _call.builds = count, 0, []
+    _here.expected, _here.number = count, 0
     try:
         yield
     finally:
-        _call.expected = 0
-        for build in _call.builds:
-            ended(build)
+        _here.expected = 0
 
 
-def begun(device: str, kernel: str, kept: bool = False) -> Build | None:
-    """A build begins, or the reading of one that is ``kept``; None if nobody is told of it."""
-    inside = _call.expected > 0
-    _call.number += inside
-    if not _listeners and not LOG.isEnabledFor(logging.INFO):
-        return None
-    number = _call.number if inside else 1
-    build = Build(device, kernel, number, max(number, _call.expected), kept)
+def begun(device: str, kernel: str, kept: bool = False) -> None:
+    """A build begins, or the reading of one that is ``kept``."""
+    _here.number = _here.number + 1 if _here.expected else 1
+    build = Build(device, kernel, _here.number, max(_here.number, _here.expected), kept)
     LOG.info("%s", build)
-    if inside:
-        _call.builds.append(build)
-    for listener in list(_listeners):
-        listener(build, False)
-    return build
-
-
-def ended(build: Build | None) -> None:
-    """A build has ended, or failed.  It ends once, whoever finds out first."""
-    with _lock:
-        if build is None or build.over:
-            return
-        build.over = True
-    for listener in list(_listeners):
-        listener(build, True)
+    if _here.listener is not None:
+        _here.listener(build)

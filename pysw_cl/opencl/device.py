@@ -91,7 +91,7 @@ class Runtime:
         #: The threads that build programs for later calls.
         self.building: dict[tuple[str, str], threading.Thread] = {}
         #: What is done once the first launch of a program is over.
-        self.unlaunched: dict[Any, list[Callable[[], object]]] = {}
+        self.unlaunched: dict[Any, Callable[[], object]] = {}
         self.lock = threading.RLock()
         #: What launches take, where that is measured (`timed`).
         self.times: KernelTimes | None = None

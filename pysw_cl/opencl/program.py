@@ -95,17 +95,10 @@ def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any
         if key not in runtime.programs:
             store = runtime.store
             kept = store is not None and store.keeps(_digest_of(runtime.info, key))
-            over = partial(builds.ended, builds.begun(runtime.info.name, spec.name, kept))
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", cl.CompilerWarning)
-                    program = _compiled(runtime, spec, key)
-            except BuildError:
-                over()
-                raise
-            runtime.programs[key] = program
-            if over.args[0] is not None:
-                runtime.unlaunched.setdefault(program, []).append(over)
+            builds.begun(runtime.info.name, spec.name, kept)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", cl.CompilerWarning)
+                runtime.programs[key] = _compiled(runtime, spec, key)
         return runtime.programs[key]
 
 
@@ -126,7 +119,7 @@ def _compiled(runtime: Runtime, spec: KernelSpec, key: Key) -> Any:
                 if not store.drop(digest):
                     raise
                 program = built()
-        runtime.unlaunched[program] = [partial(store.keep, digest)]
+        runtime.unlaunched[program] = partial(store.keep, digest)
         return program
     except cl.Error as error:
         raise BuildError(
@@ -283,8 +276,9 @@ class BoundKernel:
             )
             if self._runtime.times is not None:
                 self._runtime.times.add(self.spec.name, event)
-            for then in self._runtime.unlaunched.pop(self._program, ()):
-                when_over(event, then)  # its code may be generated now, before it runs
+            then = self._runtime.unlaunched.pop(self._program, None)
+            if then is not None:  # some drivers generate the code now
+                when_over(event, then)
             if at_once:
                 self._runtime.queue.flush()
         except cl.Error as error:  # some drivers find out here that memory or registers lack
