@@ -27,8 +27,8 @@ sys.path.sort(key=str(ROOT / "bench").__eq__)  # last: the bench of scikit-bio h
 sys.path.append(str(ROOT / "tests"))  # whole_reference
 
 import pysw_cl  # noqa: E402
+from pysw_cl.folders import shipped  # noqa: E402
 from pysw_cl.opencl.device import get_runtime  # noqa: E402
-from pysw_cl.opencl.resources import shipped  # noqa: E402
 
 Row = dict[str, Any]
 Ends = tuple[int, int, int]

@@ -10,7 +10,7 @@ from typing import Any
 from cases import ROOT, Ends, pysw_cl
 
 from pysw_cl.errors import InternalError
-from pysw_cl.opencl.resources import shipped
+from pysw_cl.folders import shipped
 
 #: Letters of the random pairs to which the formula is fitted: each length with each other.
 LENGTHS = {

@@ -1,2 +1,2 @@
-"""The OpenCL sources, installed as ``pysw_cl.cl``; :func:`pysw_cl.opencl.resources.kernel_source`
+"""The OpenCL sources, installed as ``pysw_cl.cl``; :func:`pysw_cl.folders.kernel_source`
 reads them."""

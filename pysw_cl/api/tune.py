@@ -16,8 +16,8 @@ from ..drivers.progress import Progress, Stage
 from ..drivers.tuned_subjects import Subject, subjects_of
 from ..drivers.tuning import SubjectTuning
 from ..errors import InputError, ProfileError, ProfileWarning, items, shown
+from ..folders import kernels_digest
 from ..opencl.device import Runtime, get_runtime
-from ..opencl.resources import kernels_digest
 from ..planning.profiles.profile import Profile
 from ..planning.profiles.store import measurements, save, shipped_for
 from ..planning.tuning.strategies import Strategy

@@ -93,7 +93,7 @@ def add_demo_to(commands: Any) -> None:
 def _demo(args: Namespace) -> int:
     """Align the two, and show the beginning of the result."""
     from .. import align
-    from ..opencl.resources import shipped
+    from ..folders import shipped
     from ..sequences.reading import read_sequences
 
     human, chimp = (next(read_sequences(shipped("examples", name))) for name in DEMO)

@@ -54,8 +54,8 @@ def _help(parser: argparse.ArgumentParser, args: argparse.Namespace) -> int:
 
 def _show(args: argparse.Namespace) -> int:
     """Print the profile that the device has."""
+    from ..folders import kernels_digest
     from ..opencl.device import get_runtime
-    from ..opencl.resources import kernels_digest
     from ..planning.profiles.store import profile_for
 
     runtime = get_runtime(args.device)
@@ -70,8 +70,8 @@ def _show(args: argparse.Namespace) -> int:
 
 def _export(args: argparse.Namespace) -> int:
     """Write the user's profile of the device to a file."""
+    from ..folders import kernels_digest
     from ..opencl.device import get_runtime
-    from ..opencl.resources import kernels_digest
     from ..planning.profiles.store import export
 
     text = export(get_runtime(args.device).identity, kernels_digest)

@@ -14,13 +14,13 @@ from functools import cached_property
 from typing import Any, cast
 
 from ..errors import DeviceError
+from ..folders import kernel_source, kernels_digest
 from ..planning.facts import DeviceFacts
 from ..planning.profiles.profile import Identity, Profile
 from ..planning.profiles.store import profile_for, stamp
 from . import kernel_store, listing
 from .listing import DeviceInfo
 from .quirks import traits_of
-from .resources import kernel_source, kernels_digest
 
 #: Events of launches that are kept before those that are over are read and dropped.
 MOST_KEPT = 1024

@@ -16,8 +16,8 @@ from pysw_cl.drivers import batch_groups, batch_layout
 from pysw_cl.drivers.batch_results import FIELDS
 from pysw_cl.drivers.prepared import Batch
 from pysw_cl.errors import InputError, RangeError, ScoringError, SequenceError
+from pysw_cl.folders import kernel_source
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.opencl.resources import kernel_source
 from pysw_cl.planning.parameters import tuned
 from pysw_cl.sequences.sequence import Sequence
 

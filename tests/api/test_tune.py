@@ -27,8 +27,8 @@ from pysw_cl.drivers.tuned_subjects import Subject, subjects_of
 from pysw_cl.engines.plans import default_plan
 from pysw_cl.engines.registry import engine_for
 from pysw_cl.errors import InputError, ProfileWarning
+from pysw_cl.folders import kernels_digest
 from pysw_cl.opencl.device import Runtime, get_runtime
-from pysw_cl.opencl.resources import kernels_digest
 from pysw_cl.planning.model.times import GENERIC, Times
 from pysw_cl.planning.profiles.profile import Profile
 from pysw_cl.planning.profiles.store import VARIABLE, save

@@ -17,8 +17,8 @@ from profiles_made import made
 
 from pysw_cl.cli import main as cli
 from pysw_cl.cli.profile import UNITS, _number, _seconds
+from pysw_cl.folders import kernels_digest
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.opencl.resources import kernels_digest
 from pysw_cl.planning.profiles.profile import Identity, Profile
 from pysw_cl.planning.profiles.store import VARIABLE, parsed, save
 

@@ -12,9 +12,9 @@ from widths import made_job
 from pysw_cl.engines.wavefront import kernel
 from pysw_cl.engines.wavefront.kernel import ARITHMETIC, exact_sums
 from pysw_cl.engines.wavefront.tile import given_of, shape_of
+from pysw_cl.folders import kernel_source
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.opencl.program import BoundKernel
-from pysw_cl.opencl.resources import kernel_source
 from pysw_cl.planning.choose import in_strips
 from pysw_cl.planning.lane_sets import MIXED
 from pysw_cl.planning.plan import Plan

@@ -6,7 +6,7 @@ import re
 
 from pysw_cl.drivers.problem import FreeEnds
 from pysw_cl.engines.common import FreeEnd
-from pysw_cl.opencl.resources import kernel_source
+from pysw_cl.folders import kernel_source
 
 
 def test_bits() -> None:

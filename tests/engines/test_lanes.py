@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from aligning import needs_lanes
 
+from pysw_cl.folders import shipped
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.opencl.program import joined_source
-from pysw_cl.opencl.resources import shipped
 from pysw_cl.planning.lane_sets import LANE_SETS
 
 WIDE = sorted({Path(lane_set.wide).stem for lane_set in LANE_SETS.values()})

@@ -14,10 +14,10 @@ from test_lanes import COMMENT, names_of
 from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.wavefront.kernel import backwards, kernel_spec
 from pysw_cl.errors import PlanError
+from pysw_cl.folders import shipped
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.opencl.program import joined_source
-from pysw_cl.opencl.resources import shipped
 from pysw_cl.planning.lane_sets import LANE_SETS, MIXED
 from pysw_cl.planning.sizes import state_bytes
 from pysw_cl.scoring.precision import UNREACHABLE

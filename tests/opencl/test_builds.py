@@ -9,10 +9,10 @@ import threading
 import pytest
 
 import pysw_cl
+from pysw_cl.folders import kernel_source
 from pysw_cl.opencl import builds
 from pysw_cl.opencl.builds import Build, expecting, listening
 from pysw_cl.opencl.device import Runtime, get_runtime
-from pysw_cl.opencl.resources import kernel_source
 
 PAIR = "ACGTTGCAAC" * 4, "ACGTTGCTAC" * 4
 

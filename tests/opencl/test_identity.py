@@ -10,9 +10,9 @@ import pytest
 from machines import CPU, GPU, Machine, fake, fake_platform
 
 import pysw_cl
+from pysw_cl.folders import kernels_digest
 from pysw_cl.opencl import listing, resources
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.opencl.resources import kernels_digest
 from pysw_cl.planning.profiles.profile import Identity, Profile
 from pysw_cl.planning.profiles.store import save
 

@@ -13,8 +13,8 @@ from whole_reference import align_reference
 
 from pysw_cl.engines.plans import make_plan
 from pysw_cl.errors import PlanError
+from pysw_cl.folders import kernel_source
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.opencl.resources import kernel_source
 from pysw_cl.planning.lane_sets import LANE_SETS, LaneSet
 
 

@@ -12,7 +12,7 @@ from Bio.Seq import Seq
 
 import pysw_cl
 from pysw_cl.errors import InternalError
-from pysw_cl.opencl.resources import kernel_source, shipped
+from pysw_cl.folders import kernel_source, shipped
 
 ROOT = Path(__file__).resolve().parents[2]
 
