@@ -103,32 +103,29 @@ def measure(
     shortest first, of which most is the host's, and whose first calls take longest.  First uses of
     kernels do not count; they may take ``most_builds`` seconds.  ``told``: with the share that is
     done."""
-    letters = {kind: letters_of(cases, kind) for kind in KINDS}
-    total, spent, done = len(cases) * (1 + REPEATS), 0.0, 0
-    ends = time.monotonic() + most_builds
+    letters, began = {kind: letters_of(cases, kind) for kind in KINDS}, time.monotonic()
+
+    def spent() -> float:
+        return sum(sum(case.seconds) for case in cases)
 
     def run(case: Case) -> None:
-        nonlocal spent, done
-        told(done / total)
+        told(sum(len(case.seconds) for case in cases) / (REPEATS * len(cases)))
+        built = len(case.runtime.programs)
         case.run(letters[case.kind])
-        spent, done = spent + case.seconds[-1], done + 1
+        if len(case.runtime.programs) > built:
+            case.seconds.pop()
+            case.device.pop()
 
     for place, case in enumerate(cases):
-        if time.monotonic() > ends + spent:
+        if time.monotonic() - began - spent() > most_builds:
             cases = cases[:place]
             break
-        built = len(case.runtime.programs)
         run(case)
-        if len(case.runtime.programs) > built:
-            spent -= case.seconds.pop()
-            case.device.clear()
     for case in cases:
         if not case.seconds:
             run(case)
-    for case in sorted(cases, key=lambda case: case.seconds[0]):
-        while len(case.seconds) < REPEATS:
-            if spent > budget:
-                return
+    for case in sorted(cases, key=lambda case: sum(case.seconds)):
+        while len(case.seconds) < REPEATS and spent() <= budget:
             run(case)
 
 

@@ -112,9 +112,8 @@ def run_predict(args: argparse.Namespace) -> int:
     from ..planning.model.predict import in_words
 
     with usage(args):
-        options = {**scores_asked(args), "mode": args.mode, "output": args.output}
-        options["strand"] = args.strand
-        found, pairs, cells = _foreseen(args, options)
+        given = {name: getattr(args, name) for name in ("mode", "output", "strand")}
+        found, pairs, cells = _foreseen(args, {**scores_asked(args), **given})
     low, high = (in_words(one) for one in found.interval)
     parts = ", ".join(f"{name} {in_words(one)}" for name, one in found.parts.items() if one)
     gcups = cells / found.seconds / 1e9
@@ -123,6 +122,7 @@ def run_predict(args: argparse.Namespace) -> int:
     if pairs > 1:
         matrix = f"{pairs:,} pairs, one after the other (align compares many together, sooner)"
     runtime = get_runtime(args.device)
+    fits = ", which does not fit" if found.too_large else ""
     for name, text in (
         ("matrix", f"{matrix}, {cells:.3g} cells"),
         ("device", found.plan.device or runtime.info.name),
@@ -131,15 +131,12 @@ def run_predict(args: argparse.Namespace) -> int:
         ("first use", f"{in_words(found.first_use)} more" if found.first_use else "unknown"),
         ("speed", f"{gcups:,.1f} GCUPS{pruned}"),
         ("limit", f"{found.gcups_limit:,.1f} GCUPS of cells that are computed"),
-        (
-            "memory",
-            f"{found.memory / 2**20:,.1f} MiB{', which does not fit' if found.too_large else ''}",
-        ),
+        ("memory", f"{found.memory / 2**20:,.1f} MiB{fits}"),
         ("profile", found.source),
+        ("too large", found.too_large),
     ):
-        print(f"{name + ':':<11}{text}")
-    if found.too_large:
-        print(f"{'too large:':<11}{found.too_large}")
+        if text:
+            print(f"{name + ':':<11}{text}")
     if args.plot:
         from ..results.profile_plot import plot_model
 
@@ -153,6 +150,6 @@ def run_plan(args: argparse.Namespace) -> int:
 
     with usage(args):
         m, n = (_lengths(side)[-1][0] for side in sides(args))  # of many the longest
-        options = {**scores_asked(args), "mode": args.mode}
-        print(plan(m, n, device=args.device, plan=args.plan, **options))
+        options = {**scores_asked(args), "mode": args.mode, "device": args.device}
+        print(plan(m, n, plan=args.plan, **options))
     return 0

@@ -113,21 +113,20 @@ def _reset(args: argparse.Namespace) -> int:
 
 def _lines(here: Identity, kernels: str, found: Found) -> Iterator[str]:
     """A profile as text: what it is of, then tables of parameters and times."""
-    profile = found.profile
-    yield f"device      {printable(_device(here))}"
-    yield f"profile     {found.source}"
-    if found.path is not None:
-        yield f"file        {found.path}"
-    label = "holds for " if found.path is None else "made on   "
-    yield f"{label}  {printable(_device(profile.identity))}"
+    profile, spread = found.profile, "nine of ten predictions are off by at most"
     same = "these" if profile.kernels == kernels else f"these are {kernels}"
-    yield f"kernels     {printable(profile.kernels) or 'any'} ({same})"
-    if profile.made:
-        yield f"made by     {printable(profile.made)}"
-    if profile.times:
-        yield f"spread      nine of ten predictions are off by at most {profile.spread:.2%}"
-    if profile.runs:
-        yield f"measured    {len(profile.runs):,} runs"
+    for name, text in (
+        ("device", printable(_device(here))),
+        ("profile", found.source),
+        ("file", found.path),
+        ("holds for" if found.path is None else "made on", printable(_device(profile.identity))),
+        ("kernels", f"{printable(profile.kernels) or 'any'} ({same})"),
+        ("made by", printable(profile.made)),
+        ("spread", profile.times and f"{spread} {profile.spread:.2%}"),
+        ("measured", profile.runs and f"{len(profile.runs):,} runs"),
+    ):
+        if text:
+            yield f"{name:<12}{text}"
     for title, groups, shown in (
         ("parameters", profile.parameters, _number),
         ("times", profile.times, _seconds),
