@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pysw_cl.engines.reference import AT_H, QUERY, TARGET, Matrices, Matrix, fill
+from pysw_cl.engines.reference import AT_H, IN_E, IN_F, Matrices, Matrix, fill
 from pysw_cl.errors import InputError
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.sequences.view import Codes
@@ -78,10 +78,10 @@ def align_reference(
     moves = trace.moves.tolist()
     row, column = trace.row, trace.column
     if not local and row == 0 and not lead_query:
-        moves += [TARGET] * column
+        moves += [IN_E] * column
         column = 0
     if not local and column == 0 and not lead_target:
-        moves += [QUERY] * row
+        moves += [IN_F] * row
         row = 0
     return ReferenceAlignment(
         score=int(matrices.h[query_end, target_end]),

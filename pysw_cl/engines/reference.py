@@ -1,8 +1,7 @@
 """The reference engine: the recurrences as they are defined, in NumPy, checked by hand.
 
 Tests compare the device engines with this one, so it shares no code with them.  It fills three
-full matrices H, E and F of 64-bit integers, one row after the other.  Scores are neither
-transformed nor bounded.  It needs 32 bytes a cell and is meant for tests and small pairs.
+full matrices H, E and F of 64-bit integers, one row after the other: 32 bytes a cell.
 
 H and F of a row need the row above.  E(i, j) is the maximum over all k < j of what a gap costs that
 is opened after cell (i, k): H(i, k) - gap_open - (j - k) * gap_extend.  That is a running maximum
@@ -10,12 +9,11 @@ along the row.  (Where H(i, k) is E(i, k) itself, the gap that ends there only g
 less than to open another one.  So E may be left out of H here.)
 
 The method: affine gaps in three matrices are Gotoh's (1982, J Mol Biol 162, 705-708).  The
-traceback goes through all three matrices, because one through H alone does not know whether it is
-inside a gap, and can confuse opening a gap with extending it (Altschul & Erickson 1986, Bull Math
-Biol 48, 603-616).  A gap in one sequence may follow directly on a gap in the other, and a gap in
-either may be opened at a border cell.  So gap scores on a border are at least H - gap_open (Flouri
-et al. 2015, bioRxiv 031500).  Of several paths with the best score it returns the one that
-scikit-bio's ``pair_align`` returns.
+traceback goes through all three matrices, because one through H alone can confuse opening a gap
+with extending it (Altschul & Erickson 1986, Bull Math Biol 48, 603-616).  A gap in one sequence may
+follow directly on a gap in the other, and a gap in either may be opened at a border cell.  So gap
+scores on a border are at least H - gap_open (Flouri et al. 2015, bioRxiv 031500).  Of several paths
+with the best score it returns the one that scikit-bio's ``pair_align`` returns.
 
 A gap of k letters costs ``gap_open + k * gap_extend``, both given as positive numbers.
 """
@@ -23,6 +21,7 @@ A gap of k letters costs ``gap_open + k * gap_extend``, both given as positive n
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,10 +37,9 @@ from ..tiles.tile import NO_HITS, Hits, TileJob, TileResult, Traced
 
 Matrix = NDArray[np.int64]
 
-#: States of a traceback: at H, in a gap that consumes target (E), in one that consumes query (F).
+#: States of a traceback: at H, in a gap that consumes target (E), in one that consumes query (F);
+#: and the moves that they lead to: align two letters, consume a target letter, a query letter.
 AT_H, IN_E, IN_F = 0, 1, 2
-#: Moves of a path: align two letters, consume a target letter, consume a query letter.
-DIAGONAL, TARGET, QUERY = 0, 1, 2
 
 #: The score of a forbidden pair: lower than any other score.
 _FORBIDDEN = -(1 << 40)
@@ -94,15 +92,8 @@ class Matrices:
                     state = IN_F
                 elif e[row, column] == here:
                     state = IN_E
-            if state == IN_F:
-                moves.append(QUERY)
-                row -= 1
-            elif state == IN_E:
-                moves.append(TARGET)
-                column -= 1
-            else:
-                moves.append(DIAGONAL)
-                row, column = row - 1, column - 1
+            moves.append(state)
+            row, column = row - (state != IN_E), column - (state != IN_F)
         if opening == 0:
             state = AT_H
         return Traced(np.array(moves, np.uint8), row, column, state, ended)
@@ -114,15 +105,12 @@ def fill(
     scoring: Scoring,
     floor: int | None,
     corner: int,
-    top: tuple[Matrix, Matrix],
-    left: tuple[Matrix, Matrix],
+    top: tuple[NDArray[Any], NDArray[Any]],
+    left: tuple[NDArray[Any], NDArray[Any]],
     forbidden: Pairs | None = None,
 ) -> Matrices:
-    """Fill H, E and F from a corner H, a top border (H, F^) and a left border (H, E^).
-
-    ``query`` has m >= 1 codes, ``target`` n >= 1; ``top`` is two arrays of n, ``left`` of m.
-    ``forbidden`` pairs are never aligned (Waterman & Eggert 1987).
-    """
+    """Fill H, E and F from a corner H, a top border (H, F^: n numbers each) and a left border (H,
+    E^: m numbers each).  ``forbidden`` pairs are never aligned (Waterman & Eggert 1987)."""
     m, n = len(query), len(target)
     opening, extension = scoring.gap_open, scoring.gap_extend
     h, e, f = np.zeros((3, m + 1, n + 1), np.int64)
@@ -183,13 +171,9 @@ class ReferenceEngine(Engine):
     captures_inside = True
 
     def tile(self, job: TileJob) -> TileResult:
-        """Compute one tile; see :class:`pysw_cl.tiles.contract.TileJob`.
-
-        Source: Gotoh (1982), with the borders of Flouri et al. (2015).
-        """
-        top, left = (
-            (edge.h.astype(np.int64), edge.x.astype(np.int64)) for edge in (job.above, job.left)
-        )
+        """Compute one tile; see :class:`pysw_cl.tiles.tile.TileJob`.  Source: Gotoh (1982), with
+        the borders of Flouri et al. (2015)."""
+        top, left = (job.above.h, job.above.x), (job.left.h, job.left.x)
         codes = job.query, job.target
         matrices = fill(*codes, job.scoring, job.floor, job.corner, top, left, job.forbidden)
         (m, n), inner = job.size, slice(1, None)
@@ -211,6 +195,6 @@ class ReferenceEngine(Engine):
             columns={j: column(j) for j in job.columns},
             hits=_hits(matrices, job) if job.best else NO_HITS,
             top=int(matrices.h[1:, 1:].max()) if job.best else None,
-            cells={"reference/numpy/64": len(job.query) * len(job.target)},
+            cells={"reference/numpy/64": m * n},
             moves=matrices if job.store_moves else None,
         )
