@@ -21,7 +21,7 @@ from ..scoring.scoring import MOST_KNOWN, Scoring
 from ..sequences.alphabet import COMPLEMENT, NO_CODE, first_outside, show_byte
 from ..sequences.parallel import in_threads
 from ..sequences.sequence import Sequence, check_letters
-from ..sequences.view import Codes, Frame, View
+from ..sequences.view import Codes, Frame
 from ..tiles.slabs import TileMap
 from ..tiles.tile import Hit
 from .problem import FreeEnds, Path, Problem
@@ -232,16 +232,11 @@ def alignment_of(job: Job, found: Found) -> Alignment:
 def _scored(job: Job, end: Hit, path: FoundPath, result: Alignment) -> int | float:
     """The score of a path: its reader's, if that read the letters that the result names."""
     if path.score is not None:
-        read = job.frame.region(path.row, end.row, path.column, end.column)
-        if all(map(_same, read, result.views())):
+        query, target = job.frame.region(path.row, end.row, path.column, end.column)
+        named = result.query_start, result.query_end, result.target_start, result.target_end
+        if (query.start, query.stop, target.start, target.stop) == named:
             return job.scoring.unscaled(path.score)
     return result.rescore()
-
-
-def _same(one: View, other: View) -> bool:
-    """Do both views read the same range of the same array in the same way?"""
-    ranges = [(view.start, view.stop, view.reverse) for view in (one, other)]
-    return one.codes is other.codes and one.table is other.table and ranges[0] == ranges[1]
 
 
 def canonical(facts: Mapping[str, Any]) -> bytes:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
-from operator import is_
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,22 +14,12 @@ from ..opencl.device import Runtime
 from ..planning.facts import DeviceFacts
 from ..planning.lane_sets import LANE_SETS, LaneSet
 from ..planning.model.times import GENERIC, Machine
-from ..planning.parameters import SPACE, Tuning, default_tuning
+from ..planning.parameters import SPACE, Tuning
 from ..planning.plan import Plan
 from ..planning.plan_fields import OWN
 
 P = TypeVar("P", bound=Plan)
 T = TypeVar("T")
-
-
-def made_once(runtime: Runtime, name: str, make: Callable[[Runtime], T]) -> T:
-    """What follows from a device without wishes: this thread makes it once."""
-    of = (runtime.info, runtime.traits, runtime.device, default_tuning(), runtime.profile()[0])
-    known = runtime.kept(name, dict)
-    if not known or not all(map(is_, known["of"], of)):
-        known |= {"of": of, "made": make(runtime)}
-    made: T = known["made"]
-    return made
 
 
 def _machine(runtime: Runtime) -> Machine:
@@ -55,7 +44,7 @@ def default_plan(runtime: Runtime) -> Plan:
         chunk=usual.chunk,
         tile_cells=usual.tile_cells * (info.compute_units if lanes.per_item is None else 1),
         traceback_tile_cells=moves_cells,
-        machine=made_once(runtime, "machine", _machine),
+        machine=runtime.made_once("machine", _machine),
     )
     return profiled(plan, runtime)
 

@@ -26,7 +26,7 @@ from ..planning.plan import Plan
 from ..planning.profiles.store import stamp
 from ..scoring.scoring import Scoring
 from ..tiles.contract import Engine
-from .plans import default_plan, made_once, make_plan
+from .plans import default_plan, make_plan
 from .reference import ReferenceEngine, ReferencePlan
 from .rowscan.plan import RowscanPlan, default_rowscan
 
@@ -50,7 +50,7 @@ def _wavefront(device: Any, wishes: Wishes, timed: bool) -> Engine:
 
     runtime, free = _runtime(device, timed), is_free(wishes)
     if wishes is None or (isinstance(wishes, Mapping) and not wishes):
-        plan = made_once(runtime, "plan of the wavefront", make_plan)
+        plan = runtime.made_once("plan of the wavefront", make_plan)
     else:
         plan = make_plan(runtime, wishes)
     return WavefrontEngine(runtime, plan, free, _row_scan if free else None)
@@ -69,7 +69,7 @@ def _row_scan(runtime: Runtime) -> Engine:
     """The row scan by its default plan, for tiles of the wavefront that it computes sooner."""
     from .rowscan.engine import RowscanEngine
 
-    return RowscanEngine(runtime, made_once(runtime, "plan of the row scan", default_rowscan))
+    return RowscanEngine(runtime, runtime.made_once("plan of the row scan", default_rowscan))
 
 
 def _runtime(device: Any, timed: bool) -> Runtime:

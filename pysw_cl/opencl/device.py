@@ -11,11 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
-from typing import Any, cast
+from operator import is_
+from typing import Any, TypeVar, cast
 
 from ..errors import DeviceError
 from ..folders import kernel_source, kernels_digest
 from ..planning.facts import DeviceFacts
+from ..planning.parameters import default_tuning
 from ..planning.profiles.profile import Identity, Profile
 from ..planning.profiles.store import profile_for, stamp
 from . import kernel_store, listing
@@ -24,6 +26,7 @@ from .quirks import traits_of
 
 #: Events of launches that are kept before those that are over are read and dropped.
 MOST_KEPT = 1024
+T = TypeVar("T")
 
 
 class KernelTimes:
@@ -168,6 +171,15 @@ class Runtime:
         if self._looked_up is None or self._looked_up[0] != now:
             self._looked_up = now, profile_for(self.identity, kernels_digest)[:2]
         return self._looked_up[1]
+
+    def made_once(self, name: str, make: Callable[[Runtime], T]) -> T:
+        """What follows from a device without wishes: this thread makes it once."""
+        of = self.info, self.traits, self.device, default_tuning(), self.profile()[0]
+        known = self.kept(name, dict)
+        if not known or not all(map(is_, known["of"], of)):
+            known |= {"of": of, "made": make(self)}
+        made: T = known["made"]
+        return made
 
     @property
     def store(self) -> kernel_store.KernelStore | None:

@@ -13,7 +13,7 @@ from .cost import whole
 from .execution import ByRows, InParts, InSections, InStrips, TileExecution
 from .facts import DeviceFacts
 from .geometry import Grid, TileShape, fit, may_be_wide, piped_height
-from .path_grid import captures_inside, lines_fit
+from .path_grid import lines_fit
 from .plan import Plan, StriplessPlan
 from .program import (
     in_mixed_lanes,
@@ -100,7 +100,7 @@ def choose(tile: TileShape, given: Given) -> TileExecution:
     if isinstance(scan, StriplessPlan) and sooner_by_rows(plan, scan, *tile.size, tile.after):
         return ByRows(scan)
     inner = len(tile.rows), len(tile.columns)
-    if any(inner) and not (captures_inside(plan) and given.lines_fit(tile, *inner)):
+    if any(inner) and not (plan.captures_inside and given.lines_fit(tile, *inner)):
         return InParts(tile.rows, tile.columns)
     same = given.scoring, tile.size, tile.rows, narrow, given.local
     fits, score = planned(plan, *same, tile.best and not tile.collects)
@@ -142,7 +142,7 @@ def whole_pipeline(tile: TileShape, given: Given) -> InStrips | None:
     wishes ``tile`` has; None where its tiles are computed one by one."""
     plan, device, (m, n) = given.plan, given.device, tile.size
     most = plan.tile_shape(m, n)
-    if not device.speculative or not captures_inside(plan) or most[0] >= m:
+    if not device.speculative or not plan.captures_inside or most[0] >= m:
         return None
     rows = pipeline_rows(plan, m, n, device)
     height = m if rows is None else piped_height(*rows, most[0])

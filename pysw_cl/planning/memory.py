@@ -202,7 +202,7 @@ class _Job:
     def _lines(self, m: int, n: int, shape: tuple[int, int]) -> _Lines:
         """The grid of special rows and columns of a whole matrix."""
         given, tuning = self.given, self.plan.tuning.traceback
-        able = path_grid.captures_inside(self.plan) and given.device.speculative
+        able = self.plan.captures_inside and given.device.speculative
         able = able and path_grid.compressible(given.scoring)
 
         def fits(lines: int) -> bool:
@@ -222,7 +222,7 @@ class _Job:
         if piped is not None:
             return piped, NONE
         most = kept = NONE
-        if path_grid.captures_inside(self.plan):
+        if self.plan.captures_inside:
             down, across = row_spans(m, shape[0], self.strip_rows(*shape)), spans(n, shape[1], 1)
         else:
             down = row_spans(m, shape[0], self.plan.strip_rows, inner_rows)
@@ -339,7 +339,7 @@ class _Job:
         """
         given, (m, n) = self.given, self.whole.size
         plan, device, tuning = given.plan, given.device, given.plan.tuning.speculation
-        able = device.speculative and path_grid.captures_inside(plan)
+        able = device.speculative and plan.captures_inside
         score = given.narrow(n) if able else None
         if score is None or min(m, n) < tuning.least_sides * tuning.side:
             return None

@@ -11,7 +11,7 @@ from ..scoring.scoring import Scoring
 from .facts import DeviceFacts
 from .geometry import cuts, tile_shape
 from .parameters import SpeculationTuning, TracebackTuning, Tuning
-from .plan import MOVES_CHUNK, Plan, StriplessPlan
+from .plan import MOVES_CHUNK, Plan
 from .sizes import GROUP_CELLS, bus_bytes, state_bytes
 
 #: Special columns of one tile are multiples of this, because turns of lanes of 11 bits end with
@@ -116,17 +116,12 @@ def finer_grid(
 def strip_rows(plan: Plan, rows: int, columns: int) -> int:
     """Rows of a strip of a tile of this size.  Special rows at multiples of it cost nothing,
     whether narrow or 32-bit lanes compute the tile."""
-    fits = plan.for_size(rows, columns) if captures_inside(plan) else None
+    fits = plan.for_size(rows, columns) if plan.captures_inside else None
     if fits is None or fits.alpha_fixed:
         return plan.strip_rows
     wide = fits.without_narrow()
     every = (fits.T * alpha for alpha in range(fits.alpha, 1, -1))
     return next((strip for strip in every if wide.for_size(rows, columns, (strip,))), fits.T)
-
-
-def captures_inside(plan: Plan) -> bool:
-    """Are special rows and columns captured inside a tile of strips?"""
-    return plan.form == "ticketed" and not isinstance(plan, StriplessPlan)
 
 
 def lines_fit(plan: Plan, m: int, n: int, rows: int, columns: int, device: DeviceFacts) -> bool:

@@ -129,6 +129,11 @@ class StriplessPlan(Plan):
         return 1
 
     @property
+    def captures_inside(self) -> bool:
+        """There are no strips."""
+        return False
+
+    @property
     def device_rows(self) -> int:
         """A tile of one row is as fast as a higher one."""
         return 1

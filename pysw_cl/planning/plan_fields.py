@@ -81,6 +81,11 @@ class PlanFields:
         return rows * n >= self.tuning.sections.least_cells
 
     @property
+    def captures_inside(self) -> bool:
+        """Are special rows and columns captured inside a tile of strips?"""
+        return self.form == "ticketed"
+
+    @property
     def device_rows(self) -> int:
         """Rows of a tile that gives every work-group a strip."""
         return self.B * self.strip_rows

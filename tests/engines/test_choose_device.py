@@ -41,8 +41,8 @@ class Device:
     def profile(self) -> tuple[Profile, str]:
         return self._profile, "made here"
 
-    def kept(self, name: str, make: Callable[[], Any]) -> Any:
-        return make()
+    def made_once(self, name: str, make: Callable[[Any], Any]) -> Any:
+        return make(self)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._runtime, name)
@@ -289,7 +289,7 @@ def test_a_broken_device_and_its_calls(devices: list[Any], monkeypatch: pytest.M
         monkeypatch.setattr(f"pysw_cl.{module}.get_runtime", registry.get_runtime)
     said = pysw_cl.plan(72, 72)
     assert said.devices == {runtime.info.name: 2.0} and "; 2 s on " in str(said)
-    monkeypatch.setattr(Device, "kept", lambda self, *what: fail())
+    monkeypatch.setattr(Device, "made_once", lambda self, *what: fail())
     monkeypatch.setattr(Device, "context", property(lambda self: fail()), raising=False)
     with pytest.warns(RecomputedWarning, match="no device any more") as warned:
         found = pysw_cl.align("ACGTTGCA" * 9, "ACGTTGCA" * 9)

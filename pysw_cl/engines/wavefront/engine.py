@@ -18,7 +18,7 @@ from ...opencl.device import Runtime, Stopwatch
 from ...planning.choose import Given, Seen, choose, choose_pipeline, is_held, pipeline_rows
 from ...planning.execution import ByRows, InParts, InSections, InStrips, TileExecution
 from ...planning.geometry import TileShape, fit
-from ...planning.path_grid import captures_inside, compressible, lines_fit, strip_rows
+from ...planning.path_grid import compressible, lines_fit, strip_rows
 from ...planning.plan import Plan
 from ...planning.sizes import HELD_CELL_BYTES, held_numbers, moves_bytes
 from ...scoring.scoring import Scoring
@@ -64,7 +64,7 @@ class WavefrontEngine(Engine):
         that are computed sooner row by row."""
         self.runtime, self._holds, self._make_row_scan = runtime, holds, row_scan
         self.plan, self.row_quantum = plan, plan.strip_rows
-        self.peak_bytes, self.captures_inside = 0, captures_inside(plan)
+        self.peak_bytes, self.captures_inside = 0, plan.captures_inside
         self._room = RetainedBuffers()  # memory that is kept from tile to tile
         self._watch = Stopwatch(runtime.times)
 
