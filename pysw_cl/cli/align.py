@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import RangeError, SequenceError
 from ..results.formats.writer import Row, row_of
-from .arguments import declare, declare_compared, declare_run
 from .asked import align_asked, check_together, setting_asked, usage
-from .output import Results, Running, running
+from .output import Running, running
+from .parser import declare_compared, declare_run
 from .records import counted, every_pair, how_many, matched_pairs, only, place, ranges, sides_of
 from .resume import SavedPairs
 
@@ -50,7 +50,7 @@ def add_to(commands: Any) -> None:
         ),
     )
     choice = "--pairs --skip-bad --min-score --top --alignments --second-best"
-    declare(parser, "pairs and results", choice)
+    parser.declare("pairs and results", choice)
     declare_compared(parser)
     declare_run(parser, run, {})
     parser.set_defaults(picture=None)
@@ -103,12 +103,12 @@ def run(args: Namespace) -> int:
         pairs = counted((matched_pairs if args.pairs else every_pair)(*sides), searched)
         if args.picture is not None:
             found = drawn(args, only(pairs), to)
-        results = Results(to, args.outfmt.name, setting)
+        to.begin_results(args.outfmt.name, setting)
         if args.picture is None:
             found = _rows(args, pairs, to, how_many(*sides, args.pairs))
         for rows in select(found, args.min_score, args.top):
-            results.write(rows)
-        results.end()
+            to.results(rows)
+        to.end_results()
         warn_of_letters(tally)
         to.end()
     return 0

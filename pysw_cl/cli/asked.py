@@ -138,11 +138,9 @@ def check_output(args: Namespace, output: str) -> None:
         args.outfmt = Outfmt(by_name or usual)
     name = args.outfmt.name
     if output not in FORMATS[name].outputs:
-        args.usage_error(
-            f"{f'-o {args.out} is' if by_name else '--outfmt'} {name}{',' if by_name else ''} "
-            f"{'which ' if by_name else ''}needs --output path; for --output {output} there is "
-            f"--outfmt {usual}"
-        )
+        said = f"-o {args.out} is {name}, which" if by_name else f"--outfmt {name}"
+        there = f"for --output {output} there is --outfmt {usual}"
+        args.usage_error(f"{said} needs --output path; {there}")
 
 
 def setting_asked(

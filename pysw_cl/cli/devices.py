@@ -8,8 +8,8 @@ from argparse import Namespace
 from typing import Any
 
 from ..errors import DeviceError
-from .arguments import DEVICE, declare
 from .asked import usage
+from .parser import DEVICE
 from .progress import progress_of
 
 #: The files that are aligned, in the folder of examples.
@@ -54,15 +54,8 @@ def add_prepare_to(commands: Any) -> None:
         help="build the kernels of a device now, for images, clusters and tests",
         examples=("prepare", "prepare --device gpu --for dna,many"),
     )
-    declare(parser, "run", DEVICE)
-    parser.add_argument(
-        "--for",
-        dest="kinds",
-        metavar="KINDS",
-        default="dna,protein,global,many",
-        help="what to prepare for, with commas between (default: dna,protein,global,many)",
-    )
-    declare(parser, "options", "-q")
+    parser.declare("run", DEVICE)
+    parser.declare("options", "--for -q")
     parser.set_defaults(run=_prepare)
 
 
@@ -85,8 +78,8 @@ def add_demo_to(commands: Any) -> None:
     parser = commands.add_parser(
         "demo", help="align the human and the chimpanzee mitochondrion", examples=("demo",)
     )
-    declare(parser, "run", DEVICE)
-    declare(parser, "options", "-q")
+    parser.declare("run", DEVICE)
+    parser.declare("options", "-q")
     parser.set_defaults(run=_demo)
 
 

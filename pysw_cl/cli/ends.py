@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..results.formats import FOREIGN, end_of_name, format_of_file
 from ..results.formats.writer import row_of, shown_name
-from .arguments import DEVICE, FORMAT, SCORING, declare
 from .asked import check_output, options_asked, resources_asked, setting_asked, usage
-from .output import Results, running
+from .output import running
+from .parser import DEVICE, FORMAT, SCORING
 from .records import counted, every_pair, ranges, sides_of
 
 if TYPE_CHECKING:
@@ -44,12 +44,12 @@ def add_to(commands: Any) -> None:
     )
     for side in ("query", "target"):
         parser.add_argument(side, metavar=side.upper())
-    declare(parser, "places", "-k --min-separation --places")
-    declare(parser, "places", "--min-score", default=1, help="the least score (default: 1)")
-    declare(parser, "places", "--query-range --target-range --strand")
-    declare(parser, "scoring", SCORING)
-    declare(parser, "output", f"-o --paths {FORMAT}")
-    declare(parser, "run", f"{DEVICE} --engine --plan -q")
+    parser.declare("places", "-k --min-separation --places")
+    parser.declare("places", "--min-score", default=1, help="the least score (default: 1)")
+    parser.declare("places", "--query-range --target-range --strand")
+    parser.declare("scoring", SCORING)
+    parser.declare("output", f"-o --paths {FORMAT}")
+    parser.declare("run", f"{DEVICE} --engine --plan -q")
     parser.set_defaults(run=run, mode="local", verbose=False, checkpoint=None)
 
 
@@ -75,7 +75,7 @@ def run(args: Namespace) -> int:
         if args.paths:
             known = {"targets": listed, "searched": searched}
             setting = setting_asked(args, "path", options.scoring, "local", (False,) * 4, **known)
-            results = Results(to, args.outfmt.name, setting)
+            to.begin_results(args.outfmt.name, setting)
         else:
             to.write("\t".join(COLUMNS + ("strand",) * (args.strand != "plus")) + "\n")
         pairs = counted(every_pair(*sides), searched)
@@ -87,9 +87,9 @@ def run(args: Namespace) -> int:
                 continue
             if not args.places and len(found):
                 found = _paths(query, target, found, asked, resources)
-            results.write(map(row_of, found))
+            to.results(map(row_of, found))
         if args.paths:
-            results.end()
+            to.end_results()
         warn_of_letters(tally)
     return 0
 

@@ -33,7 +33,6 @@ from ..errors import (
 )
 from ..results.formats.files import whole
 from . import align, devices, ending, ends, predict, profile, resume, tune
-from .arguments import limit_threads
 from .parser import Parser
 
 #: Declare the subcommands, in the order of the help: their arguments, and what they run.
@@ -96,6 +95,15 @@ def make_parser() -> argparse.ArgumentParser:
     for add_to in COMMANDS:
         add_to(commands)
     return parser
+
+
+def limit_threads(args: argparse.Namespace) -> None:
+    """Let ``--threads`` be part of the device's name, and hold for the host."""
+    if getattr(args, "threads", None) is not None:
+        from ..sequences import parallel
+
+        args.device = f"{args.device or 'auto'}/{args.threads}"
+        parallel.AT_ONCE = min(parallel.AT_ONCE, args.threads)
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:

@@ -19,7 +19,7 @@ from .progress import progress_of, room_for_output
 if TYPE_CHECKING:
     from ..api.bar import ProgressBar
     from ..planning.plan import Plan
-    from ..results.formats.writer import Row, Setting
+    from ..results.formats.writer import Row, Setting, Writer
     from ..results.stats import Stats
 
 T = TypeVar("T")
@@ -45,6 +45,8 @@ class Running:
         self.stream, self.bar, self._verbose = stream, bar, verbose
         self._pairs = self._left_out = 0
         self._stats: Stats | None = None
+        self._writer: Writer
+        self._header = ""
 
     def tell(self, message: str) -> None:
         """A line on standard error, for which a progress bar makes room."""
@@ -56,6 +58,24 @@ class Running:
         with room_for_output(self.bar if self.stream is sys.stdout else None):
             self.stream.write(text)
             self.stream.flush()
+
+    def begin_results(self, name: str, setting: Setting) -> None:
+        """The results are written in a format from now on."""
+        self._writer = make_writer(name, setting)
+        self._header = self._writer.header()
+
+    def results(self, rows: Iterable[Row]) -> None:
+        """Write some results."""
+        self._put(self._writer.text(rows))
+
+    def end_results(self) -> None:
+        """Write what is held for the last, and what has to be there even without a result."""
+        self._put(self._writer.end(), always=bool(self._header))
+
+    def _put(self, text: str, always: bool = False) -> None:
+        if text or always:
+            self.write(self._header + text)
+            self._header = ""
 
     def patiently(self, items: Iterable[T], note: str) -> Iterator[T]:
         """The items; once they have taken a while, and there is another one, ``note`` is told."""
@@ -100,24 +120,3 @@ class Running:
         if self._left_out:
             were = "record was" if self._left_out == 1 else "records were"
             self.tell(f"{self._left_out:,} {were} left out")
-
-
-class Results:
-    """Writes rows in a format."""
-
-    def __init__(self, to: Running, name: str, setting: Setting) -> None:
-        self._to, self._writer = to, make_writer(name, setting)
-        self._header = self._writer.header()
-
-    def write(self, rows: Iterable[Row]) -> None:
-        """Write some results."""
-        self._put(self._writer.text(rows))
-
-    def end(self) -> None:
-        """Write what is held for the last, and what has to be there even without a result."""
-        self._put(self._writer.end(), always=bool(self._header))
-
-    def _put(self, text: str, always: bool = False) -> None:
-        if text or always:
-            self._to.write(self._header + text)
-            self._header = ""

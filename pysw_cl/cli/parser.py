@@ -1,11 +1,12 @@
-"""The parser of the command line and of each subcommand, how wrong usage ends it, and how the texts
-of its options are read."""
+"""The parser of the command line and of each subcommand; how the texts of options are read, and one
+table of the options: what each is called, how it is read, what it becomes, and what it is for."""
 
 from __future__ import annotations
 
 import argparse
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import wraps
 from itertools import takewhile
 from math import isfinite
@@ -38,10 +39,21 @@ class Parser(argparse.ArgumentParser):
         self.set_defaults(usage_error=self.error)
         self._words: list[str] = []
 
-    def group(self, title: str) -> Callable[..., Any]:
-        """The method ``add_argument`` of the group of options with this title."""
+    def declare(self, title: str, names: str, **other: Any) -> None:
+        """Declare some of `OPTIONS` in the group with this title ("options": that of ``--help``);
+        ``other``: what is said otherwise of them."""
         known = {group.title: group for group in self._action_groups}
-        return (known.get(title) or self.add_argument_group(title)).add_argument
+        group = known.get(title) or self.add_argument_group(title)
+        for name in names.split():
+            flags = next(key for key in OPTIONS if name in key.split())
+            option = {**OPTIONS[flags]._asdict(), **other}
+            said = {key: value for key, value in option.items() if value is not None}
+            kind = said.pop("type", None)
+            if kind is bool:
+                said["action"] = "store_true"
+            elif kind is not None:
+                said |= {"choices": kind} if isinstance(kind, tuple) else {"type": of_option(kind)}
+            group.add_argument(*flags.split(), **said)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As in the base class.  Unknown arguments are an error of the subcommand that has them."""
@@ -79,8 +91,8 @@ class Outfmt(NamedTuple):
     fields: tuple[str, ...] = ()
 
 
-def _of_option(read: Callable[[str], T]) -> Callable[[str], T]:
-    """``read``, whose error is one of the option that has the text."""
+def of_option(read: Callable[[str], T]) -> Callable[[str], T]:
+    """``read``, whose InputError is an error of the option that has the text."""
 
     @wraps(read)
     def checked(text: str) -> T:
@@ -92,7 +104,6 @@ def _of_option(read: Callable[[str], T]) -> Callable[[str], T]:
     return checked
 
 
-@_of_option
 def outfmt(text: str) -> Outfmt:
     """The name of a format; for BLAST's tables, with the names of columns after it."""
     name, *fields = text.split() or [""]
@@ -113,7 +124,7 @@ def plan(text: str) -> dict[str, int | float | str]:
     for part in text.split(","):
         key, _, value = part.partition("=")
         if not key or not value or key in found:
-            raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE,KEY=VALUE,...")
+            raise InputError(f"{text!r} is not KEY=VALUE,KEY=VALUE,...")
         kinds = (kind for kind, form in _NUMBERS.items() if re.fullmatch(form, value))
         found[key] = next(kinds, str)(value)
     return found
@@ -121,16 +132,14 @@ def plan(text: str) -> dict[str, int | float | str]:
 
 def number(text: str) -> int | float:
     """A finite number, whole if it is written so."""
-    try:
+    with suppress(ValueError):
         return int(text)
-    except ValueError:
-        pass
     try:
         found = float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+        raise InputError(f"{text!r} is not a number") from None
     if not isfinite(found):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a finite number")
+        raise InputError(f"{text!r} is not a finite number")
     return found
 
 
@@ -142,13 +151,13 @@ def mode(text: str) -> str:
 
     ends = free_ends_of(text)
     hint = f"; use --mode global --free-ends {ends[1]}{ends[2]}" if ends else ""
-    raise argparse.ArgumentTypeError(f"{text!r} is not local or global{hint}")
+    raise InputError(f"{text!r} is not local or global{hint}")
 
 
 def count(text: str) -> int:
     """A whole number of at least 1."""
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+        raise InputError(f"{text!r} is not a whole number of at least 1")
     return int(text)
 
 
@@ -158,16 +167,16 @@ def max_cost(text: str) -> str | int | float | None:
         return None if text == "none" else text
     try:
         return number(text)
-    except argparse.ArgumentTypeError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not auto, none or a number") from None
+    except InputError:
+        raise InputError(f"{text!r} is not auto, none or a number") from None
 
 
 def free_ends(text: str) -> bool | tuple[bool, ...]:
     """One, two or four of 0 and 1, with commas between them."""
     truth = {"0": False, "false": False, "1": True, "true": True}
     parts = [part.strip() for part in text.lower().split(",")]
-    if len(parts) not in (1, 2, 4) or not all(part in truth for part in parts):
-        raise argparse.ArgumentTypeError(f"{text!r} is not 1, 2 or 4 of 0 and 1, like 0,1")
+    if len(parts) not in (1, 2, 4) or not truth.keys() >= set(parts):
+        raise InputError(f"{text!r} is not 1, 2 or 4 of 0 and 1, like 0,1")
     ends = tuple(truth[part] for part in parts)
     return ends[0] if len(ends) == 1 else ends
 
@@ -176,14 +185,164 @@ def letter_range(text: str) -> tuple[int, int | None]:
     """START-END, from 1 and inclusive, as (start, end) from 0 and half-open; without END None."""
     found = _RANGE.fullmatch(text.strip())
     if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not START-END, like 1001-2000")
+        raise InputError(f"{text!r} is not START-END, like 1001-2000")
     start, end = (None if part is None else int(part.replace(",", "")) for part in found.groups())
     if not start or (end is not None and end < start):
-        raise argparse.ArgumentTypeError(
-            f"{text!r}: letters count from 1, and START is not past END"
-        )
+        raise InputError(f"{text!r}: letters count from 1, and START is not past END")
     return start - 1, end
 
 
-size = _of_option(amounts.size)
-seconds = _of_option(amounts.seconds)
+class Option(NamedTuple):
+    """What is declared of an option, in words of `argparse`."""
+
+    #: What reads its value: a function, the values that there are, or bool: it has none.
+    type: Any
+    metavar: str | None
+    default: Any
+    help: str | None
+    #: The argument that it becomes, if that is called otherwise.
+    dest: str | None = None
+
+
+_PART = (
+    "compare only these letters of each {}, counted from 1 and END included, as in samtools; "
+    "START- goes on to the end"
+)
+OPTIONS = {
+    # pairs and results
+    "--pairs": Option(bool, None, False, "align record i of QUERY with record i of TARGET only"),
+    "--skip-bad": Option(bool, None, False,
+        "leave out records that are empty or have letters that the scoring does not have; each is "
+        "named on standard error (default: they are an error)"),
+    "--min-score": Option(number, "N", None, "leave out results that score less"),
+    "--top": Option(count, "N", None,
+        "the N best targets of each query, the best first; the order of the file where scores are "
+        "equal"),
+    "--alignments": Option(count, "K", None,
+        "up to K local alignments a pair that share no aligned pair of letters, best first, which "
+        "score at least 1 or --min-score; pairs are compared one after the other then, not many "
+        "together, which takes several times as long"),
+    "--second-best": Option(bool, None, False,
+        "also the highest score of an end outside the best alignment's part of both sequences "
+        "(with --strand both, on the other strand, too): the tag XS in SAM and PAF, whose mapping "
+        "quality is 0 where it equals the score; a column of tsv, a field of jsonl"),
+    # comparison
+    "--mode": Option(mode, "{local,global}", "local",
+        "default: local; --free-ends makes a global comparison a semi-global one"),
+    "--free-ends": Option(free_ends, "ENDS", False,
+        "which end gaps are free in global mode, 0 or 1 each: one value for all, two for gaps in "
+        "the query and in the target, or four for query start, query end, target start, target "
+        "end; 1,0 fits a short query into a long target (default: 0)"),
+    "--strand": Option(("plus", "minus", "both"), None, "plus",
+        "align each query as it is, its reverse complement, or whichever of them scores more; "
+        "nucleotides only (default: plus)"),
+    "--left-align": Option(bool, None, False,
+        "move every gap to the left, along the target, as far as the score stays the same, as "
+        "minimap2 and VCF have them"),
+    "--query-range": Option(letter_range, "START-END", None, _PART.format("query")),
+    "--target-range": Option(letter_range, "START-END", None, _PART.format("target")),
+    "--max-cost": Option(max_cost, "N", "auto",
+        "in global mode, how far below the best conceivable score the first band of the matrix "
+        "reaches; auto: find out; none: compute all cells; never changes a result; with N several "
+        "pairs are compared one after the other, not many together (default: auto)"),
+    # places
+    "-k": Option(count, "K", 200, "how many for each pair (default: 200)"),
+    "--min-separation": Option(int, "LETTERS", 0,
+        "leave out an end that is nearer than this, in both sequences, to a better one"),
+    "--places": Option(bool, None, False,
+        "one end for each alignment, of alignments that share no aligned pair of letters, as align "
+        "--alignments K finds them (default: every cell is an end)"),
+    # scoring
+    "--match": Option(number, "N", None, "score of two equal letters (default: 1)"),
+    "--mismatch": Option(number, "N", None, "score of two others (default: -3)"),
+    "--matrix": Option(None, "NAME", None,
+        "a named substitution matrix, for example BLOSUM62, or a file with one in NCBI's format"),
+    "--gap-open": Option(number, "N", None,
+        "paid once by every gap; a gap of k letters costs open + k * extend (default: what is "
+        "usual for the matrix, 11 for BLOSUM62; 3 without one)"),
+    "--gap-extend": Option(number, "N", None,
+        "per letter (default: what is usual for the matrix, 1 for BLOSUM62; 2 without one)"),
+    "--wildcard": Option(None, "LETTER", None,
+        "a letter that scores 0 against everything, and so do those that are scored as it is (O "
+        "with X, U with C or T)"),
+    "--unknown-as": Option(None, "LETTER", "error",
+        "take letters outside the alphabet as this one, such as X for proteins (default: they are "
+        "errors)", "unknown"),
+    "--allow-odd-scoring": Option(bool, None, False,
+        "take scores that are errors otherwise: in local mode without a positive one, in global "
+        "mode a mismatch above the match"),
+    # output
+    "--output": Option(("score", "ends", "path"), None, "path",
+        "how much to compute (default: path)"),
+    "--paths": Option(bool, None, False,
+        "write the best alignment that ends at each place, in a format of align, in the place of "
+        "the table"),
+    "--outfmt": Option(outfmt, "{" + ",".join(FORMATS) + "}", None,
+        "; ".join(f"{name}: {one.about}" for name, one in FORMATS.items())
+        + " (default: what the end of the name of -o says, else paf, which needs --output path, "
+        "and tsv for less)"),
+    "--width": Option(count, "N", None,
+        "letters on a line of --outfmt pair and fasta (default: 60)"),
+    "--limit": Option(count, "N", None,
+        "columns of an alignment that --outfmt pair shows (default: all)"),
+    "-o": Option(None, "FILE", None,
+        "write the results to FILE, which appears when all are there (default: standard output)",
+        "out"),
+    "-v --verbose": Option(bool, None, False,
+        "say on standard error which device and plan are used, and what the run cost"),
+    # run
+    "--device": Option(None, None, "auto",
+        "auto, cpu, gpu, or platform:device as indices or parts of names, as `devices` lists them; "
+        "cpu/4: in at most four threads (default: auto)"),
+    "--threads": Option(count, "N", None,
+        "compute in at most so many threads, on a CPU (default: one for each of its cores)"),
+    "--engine": Option(None, None, "auto",
+        "auto, wavefront, rowscan or reference (default: auto)"),
+    "--plan": Option(plan, "KEY=VALUE,...", None,
+        "set B, T, alpha, lanes, form, engine or another parameter by hand, such as "
+        "B=4,traceback.pieces=8"),
+    "--checkpoint": Option(None, "DIR", None,
+        "save rows there, and go on if a run was interrupted; of several pairs each has a folder "
+        "in it"),
+    "--disk-size": Option(amounts.size, "SIZE", None,
+        "bytes that DIR may take, like 500M or 10G (default: 10G, or less for 128 rows)"),
+    "--stop-after": Option(amounts.seconds, "TIME", None,
+        "stop at the next row after this time, like 90m or 2h, with exit code 3"),
+    "--for": Option(None, "KINDS", "dna,protein,global,many",
+        "what to prepare for, with commas between (default: dna,protein,global,many)", "kinds"),
+    "-q --quiet": Option(bool, None, False, "no progress bar, even on a terminal"),
+}  # fmt: skip
+
+#: Options that several subcommands have, by their groups.
+DEVICE = "--device --threads"
+SCORES = "--match --mismatch --matrix --gap-open --gap-extend"
+SCORING = f"{SCORES} --wildcard --unknown-as --allow-odd-scoring"
+FORMAT = "--outfmt --width --limit"
+
+
+def declare_compared(parser: Parser) -> None:
+    """Declare what `align` and `plot` have in common: two files, and how they are compared."""
+    parser.add_argument("query", metavar="QUERY")
+    parser.add_argument("target", metavar="TARGET")
+    parser.declare("comparison", "--mode --free-ends")
+    parser.declare("scoring", SCORING)
+    ranges = "--query-range --target-range"
+    parser.declare("comparison", f"--strand --left-align {ranges} --max-cost")
+    parser.declare("output", "--output")
+    parser.declare("run", DEVICE)
+
+
+def declare_run(
+    parser: Parser,
+    run: Callable[[argparse.Namespace], int],
+    checkpoint: dict[str, str] | None = None,
+) -> None:
+    """Declare where results go and how they are computed; ``run`` is the subcommand.
+
+    ``checkpoint``: what is said otherwise of ``--checkpoint``, if it has that option."""
+    parser.declare("output", f"{FORMAT} -o -v")
+    parser.declare("run", "--plan")
+    if checkpoint is not None:
+        parser.declare("run", "--checkpoint", **checkpoint)
+    parser.declare("run", "--disk-size --stop-after -q")
+    parser.set_defaults(run=run)

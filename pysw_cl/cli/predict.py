@@ -10,8 +10,8 @@ from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from .arguments import DEVICE, SCORES, declare
 from .asked import scores_asked, usage
+from .parser import DEVICE, SCORES
 
 if TYPE_CHECKING:
     from ..planning.model.predict import Prediction
@@ -40,11 +40,11 @@ def add_to(commands: Any) -> None:
         add = parser.add_argument
         add("query", metavar="QUERY", help="a length such as 33M or 1500, or a file")
         add("target", metavar="TARGET", help="as QUERY")
-        declare(parser, "comparison", "--mode", help="default: local")
+        parser.declare("comparison", "--mode", help="default: local")
         if parser is predict:
-            declare(parser, "comparison", "--strand --output")
-        declare(parser, "scoring", SCORES)
-        declare(parser, "run", f"{DEVICE} --plan")
+            parser.declare("comparison", "--strand --output")
+        parser.declare("scoring", SCORES)
+        parser.declare("run", f"{DEVICE} --plan")
         parser.set_defaults(run=run)
     predict.add_argument(
         "--plot", metavar="FILE", help="draw what the device's profile measured and predicts"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import printable
 from ..results.formats.files import written
-from .arguments import DEVICE, declare
+from .parser import DEVICE
 
 if TYPE_CHECKING:
     from ..planning.profiles.profile import Identity
@@ -42,7 +42,7 @@ def add_to(commands: Any) -> None:
     remove = actions.add_parser("reset", help="remove the user's profiles of a device")
     for action, run in ((show, _show), (out, _export), (into, _import), (remove, _reset)):
         if action is not into:
-            declare(action, "options", DEVICE)
+            action.declare("options", DEVICE)
         action.set_defaults(run=run)
 
 

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import CheckpointError, PlanError, Stopped
 from ..results.formats.writer import row_of
-from .arguments import declare, declare_run
 from .asked import check_output, resources_asked, setting_asked, usage
-from .output import Results, running
+from .output import running
+from .parser import declare_run
 
 if TYPE_CHECKING:
     from ..drivers.options import AlignResources
@@ -46,8 +46,8 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("checkpoint", metavar="DIR")
     began = "as for align (default: as the run began)"
-    declare(parser, "run", "--device", default=None, help=began)
-    declare(parser, "run", "--threads")
+    parser.declare("run", "--device", default=None, help=began)
+    parser.declare("run", "--threads")
     declare_run(parser, run)
 
 
@@ -79,11 +79,11 @@ def run(args: Namespace) -> int:
                 raise
             args.usage_error(str(error))
         to.begin(resources.device, plan)
-        results = Results(to, args.outfmt.name, setting)
+        to.begin_results(args.outfmt.name, setting)
         found = resume_with(given)
         to.add([found.stats])
-        results.write([row_of(found)])
-        results.end()
+        to.results([row_of(found)])
+        to.end_results()
         to.end()
     return 0
 

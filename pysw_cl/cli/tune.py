@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .arguments import DEVICE, declare
+from ..api.amounts import seconds
 from .asked import usage
-from .parser import seconds
+from .parser import DEVICE, of_option
 from .progress import progress_of
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ def add_to(commands: Any) -> None:
         "for its kind. A tuning that was interrupted goes on.",
         examples=("tune", "tune --device gpu --budget 5m --plot times.png"),
     )
-    declare(parser, "run", DEVICE)
+    parser.declare("run", DEVICE)
     parser.add_argument(
         "--budget",
         metavar="TIME",
-        type=seconds,
+        type=of_option(seconds),
         default=60.0,
         help="how long it may take, like 30s or 5m (default: 60s)",
     )
@@ -56,7 +56,7 @@ def add_to(commands: Any) -> None:
         metavar="FILE",
         help="draw the time over B into FILE (.png, .svg, .pdf); needs matplotlib",
     )
-    declare(parser, "options", "-q")
+    parser.declare("options", "-q")
     parser.set_defaults(run=run)
 
 

@@ -12,8 +12,7 @@ import pytest
 from test_cli import fails, fasta, run
 
 from pysw_cl.api import advice
-from pysw_cl.cli.arguments import limit_threads
-from pysw_cl.cli.main import make_parser
+from pysw_cl.cli.main import limit_threads, make_parser
 from pysw_cl.sequences import parallel
 
 
