@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ..planning.execution import HeldWhole
-from ..planning.path_grid import special_lines
+from ..planning.path_grid import special_lines, strip_rows
 from ..planning.plan import Plan
 from ..planning.sizes import COMPRESSED_CELL_BYTES
 from ..results.cigar import PathReader
@@ -199,9 +199,9 @@ class _Search:
             return SweptGrid.over(self.problem.edges, [0, m], [0, n]), False
 
         fits = partial(self.engine.compresses, self.problem.scoring, m, n)
-        strip_rows = self.engine.strip_rows(*shape)
+        quantum = strip_rows(self.engine.plan, *shape)
         cell_bytes = COMPRESSED_CELL_BYTES if shape == (m, n) else None
-        *lines, compresses = special_lines(tuning, m, n, strip_rows, cell_bytes, fits)
+        *lines, compresses = special_lines(tuning, m, n, quantum, cell_bytes, fits)
         return SweptGrid.over(self.problem.edges, *lines), compresses
 
     def found(self, swept: Swept) -> Found:

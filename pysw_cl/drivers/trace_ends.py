@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from ..planning.path_grid import special_lines
+from ..planning.path_grid import special_lines, strip_rows
 from ..results.cigar import FoundPath
 from ..results.pair_paths import runs_of
 from ..results.stats import Stats
@@ -133,8 +133,8 @@ class TracedEnds(Costs):
             moves, grid = tile.moves, SweptGrid.over(edges, [], [])
         else:
             shape = plan.tile_shape(m, n)
-            strip_rows = engine.strip_rows(*shape)
-            rows, columns, _ = special_lines(plan.tuning.traceback, m, n, strip_rows)
+            quantum = strip_rows(plan, *shape)
+            rows, columns, _ = special_lines(plan.tuning.traceback, m, n, quantum)
             moves, grid = None, SweptGrid.over(edges, rows, columns)
             self.add_cost(sweep(engine, problem, grid.saving(), shape=shape))
         try:

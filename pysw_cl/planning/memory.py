@@ -174,10 +174,6 @@ class _Job:
         """The plan of all."""
         return self.given.plan
 
-    def strip_rows(self, rows: int, columns: int) -> int:
-        """See `pysw_cl.tiles.contract.Engine`."""
-        return path_grid.strip_rows(self.plan, rows, columns)
-
     def memory(self, path: bool) -> Memory:
         """The most memory that it takes at once."""
         m, n = self.whole.size
@@ -209,7 +205,7 @@ class _Job:
             return given.lines_fit(TileShape(m, n), lines, lines)
 
         cell_bytes = sizes.COMPRESSED_CELL_BYTES if able and shape == (m, n) else None
-        strip_rows = self.strip_rows(*shape)
+        strip_rows = path_grid.strip_rows(self.plan, *shape)
         return _Lines(*path_grid.special_lines(tuning, m, n, strip_rows, cell_bytes, fits))
 
     def _swept(
@@ -223,7 +219,8 @@ class _Job:
             return piped, NONE
         most = kept = NONE
         if self.plan.captures_inside:
-            down, across = row_spans(m, shape[0], self.strip_rows(*shape)), spans(n, shape[1], 1)
+            strip_rows = path_grid.strip_rows(self.plan, *shape)
+            down, across = row_spans(m, shape[0], strip_rows), spans(n, shape[1], 1)
         else:
             down = row_spans(m, shape[0], self.plan.strip_rows, inner_rows)
             across = spans(n, shape[1], 1, matrix.columns)
@@ -323,7 +320,7 @@ class _Job:
         part = self.tile(TileShape(max(1, high), columns, moves=True))[0]
         moves_fit = Counter({**part.parts, "moves": cells // 2})
         most = kept + replace(part, parts=moves_fit)
-        grid = path_grid.finer_grid(plan, rows, columns, cells, self.strip_rows)
+        grid = path_grid.finer_grid(plan, rows, columns, cells)
         shape, finer = grid[0], _Lines(*grid[1:])
         swept, inner = self._swept(finer, shape, TileShape(rows, columns))
         most = larger(most, kept + swept)

@@ -90,22 +90,17 @@ def compressible(scoring: Scoring) -> bool:
 
 
 def finer_grid(
-    plan: Plan,
-    m: int,
-    n: int,
-    traceback_tile_cells: int,
-    strip_rows: Callable[[int, int], int],
+    plan: Plan, m: int, n: int, traceback_tile_cells: int
 ) -> tuple[tuple[int, int], list[int], list[int]]:
     """The grid inside a grid cell of m x n cells: the tiles of its sweep, and its rows and columns.
 
-    ``traceback_tile_cells``: cells of the largest tile with moves.  ``strip_rows``: of the engine.
-    Pieces have at least half the side of that tile.  A step of the path takes no longer in large
-    tiles than in small ones.
+    ``traceback_tile_cells``: cells of the largest tile with moves.  Pieces have at least half the
+    side of that tile.  A step of the path takes no longer in large tiles than in small ones.
     """
     tuning = plan.tuning
     most, least = most_pieces(tuning.traceback, m, n), isqrt(traceback_tile_cells) // 2
     shape = tile_shape(m, n, m * n, longest=tuning.sweep.longest_side)
-    rows = grid_places(tuning.traceback, m, strip_rows(*shape), most, least)
+    rows = grid_places(tuning.traceback, m, strip_rows(plan, *shape), most, least)
     columns = grid_places(tuning.traceback, n, 1, most, least)
     # at least two pieces a side, however small the caller wants the tiles
     if len(rows) == 2 and len(columns) == 2:

@@ -101,10 +101,6 @@ class Engine:
         """Seconds on the device by kernel, of all that it computed; empty unless it measures."""
         return {}
 
-    def strip_rows(self, rows: int, columns: int) -> int:
-        """Rows of a strip of a tile of this size.  Special rows at multiples of it cost nothing."""
-        return self.row_quantum
-
     def moves_bytes(self, rows: int, columns: int) -> int:
         """Bytes of the stored moves of a tile of this size; by default 4 bits a cell."""
         return rows * columns // 2
@@ -122,9 +118,6 @@ class EngineLike(Engine):
         self.like = like
         self.name, self.plan, self.row_quantum = like.name, like.plan, like.row_quantum
         self.captures_inside = like.captures_inside
-
-    def strip_rows(self, rows: int, columns: int) -> int:
-        return self.like.strip_rows(rows, columns)
 
 
 class TilePipeline(Protocol):

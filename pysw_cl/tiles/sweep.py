@@ -15,6 +15,7 @@ from contextlib import suppress
 
 from ..errors import DeviceError
 from ..planning.geometry import cuts, may_be_wide, tile_rows
+from ..planning.path_grid import strip_rows
 from .best_cells import BestCells
 from .contract import Engine, TilePipeline
 from .edges import Edges
@@ -84,7 +85,7 @@ def _tile_rows(engine: Engine, state: SweepState, slab: Slab) -> Iterator[TileRo
     special_columns = () if captures else tuple(slab.columns)
     places = [slab.start, slab.end]
     if height > rows or special_rows:  # else one tile, as high as it is
-        quantum = engine.strip_rows(rows, step) if captures else engine.row_quantum
+        quantum = strip_rows(engine.plan, rows, step) if captures else engine.row_quantum
         found = tile_rows(height, rows, quantum, special_rows)
         places = [slab.start + place for place in found]
 

@@ -22,7 +22,7 @@ from pysw_cl.errors import DeviceError
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.geometry import cuts
 from pysw_cl.planning.parameters import TracebackTuning, default_tuning
-from pysw_cl.planning.path_grid import compressible as holds, most_pieces, path_bytes
+from pysw_cl.planning.path_grid import compressible as holds, most_pieces, path_bytes, strip_rows
 from pysw_cl.planning.sizes import COMPRESSED_CELL_BYTES as CELL_BYTES
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.sequences.view import View
@@ -63,7 +63,7 @@ def swept(local: bool, m: int = 700, n: int = 900) -> tuple[WavefrontEngine, Swe
     scoring = make_scoring((2, -3), (5, 1))
     query, target = (View(rng.integers(0, 4, length).astype(np.uint8)) for length in (m, n))
     border = Border(local, scoring.gap_open, scoring.gap_extend)
-    rows, columns = cuts(m, m // 3, engine.strip_rows(m, n)), cuts(n, n // 4, 1)
+    rows, columns = cuts(m, m // 3, strip_rows(engine.plan, m, n)), cuts(n, n // 4, 1)
     grid = SweptGrid.over(Edges(0, border, border), rows, columns)
     floor, want = (0, Want("all")) if local else (None, Want("corner"))
     sweep(engine, Rectangle(query, target, scoring, floor), grid.saving(), want)

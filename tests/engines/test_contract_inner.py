@@ -28,7 +28,7 @@ from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.wavefront import engine as wavefront
 from pysw_cl.planning.choose import Given
-from pysw_cl.planning.path_grid import grid_places
+from pysw_cl.planning.path_grid import grid_places, strip_rows
 from pysw_cl.planning.plan import Plan
 from pysw_cl.scoring.precision import UNREACHABLE
 from pysw_cl.scoring.scoring import Scoring
@@ -100,7 +100,7 @@ def test_inner_rows_and_columns(name: str, local: bool) -> None:
     sizes = [(2, 2), (1, 30), (30, 1), (41, 40), (70, 33), (64, 90)]
     for turn, (m, n) in enumerate(sizes):
         job = random_job(rng, m, n, SCORING, local, best=local, bottom=turn % 3 > 0)
-        quantum = engine.strip_rows(m, n)
+        quantum = strip_rows(engine.plan, m, n)
         rows = some(rng, m, quantum if turn % 2 and quantum < m else 1, 3)
         job = replace(job, rows=rows, columns=some(rng, n, 1, 5))
         found = check(engine, job)
@@ -113,7 +113,7 @@ def test_one_launch_does(name: str) -> None:
     rng = np.random.default_rng(3)
     engine = make_engine(name)
     assert engine.captures_inside
-    step = engine.strip_rows(60, 70)
+    step = strip_rows(engine.plan, 60, 70)
     for columns in [(), (1,), (69,), (1, 2, 3, 68, 69), (5, 33), tuple(range(1, 70))]:
         for rows in [(), (step,), (2 * step, 5 * step), tuple(range(step, 60, step))]:
             job = random_job(rng, 60, 70, SCORING, len(rows) % 2 > 0, best=True)
@@ -294,7 +294,7 @@ def test_a_path_takes_one_launch_for_its_grid(mode: str, monkeypatch: pytest.Mon
     m, n, engine = len(query), len(target), make_engine("narrow-ticketed")
     problem = Problem.of(View(query), View(target), SCORING, mode, FreeEnds())
     tuning = engine.plan.tuning.traceback
-    places = grid_places(tuning, m, engine.strip_rows(m, n)), grid_places(tuning, n, 1)
+    places = grid_places(tuning, m, strip_rows(engine.plan, m, n)), grid_places(tuning, n, 1)
     assert min(map(len, places)) > 5
     grid = SweptGrid.over(problem.edges, *places)
     result = sweep(engine, problem, grid.saving(), problem.want, shape=problem.shape)

@@ -142,11 +142,8 @@ class Counted(Engine):
         plan = Plan(engine="counting", form="two-phase", B=2, T=4, alpha=2)
         self.engine = ScheduleChecker(plan) if name == "counting" else make_engine(name)
         self.name, self.row_quantum = self.engine.name, self.engine.row_quantum
-        self.captures_inside = self.engine.captures_inside
+        self.plan, self.captures_inside = self.engine.plan, self.engine.captures_inside
         self.tiles = 0
-
-    def strip_rows(self, rows: int, columns: int) -> int:
-        return self.engine.strip_rows(rows, columns)
 
     def tile(self, job: TileJob) -> TileResult:
         self.tiles += 1

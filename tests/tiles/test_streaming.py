@@ -50,7 +50,8 @@ class Watched(Engine):
         self, engine: Engine, name: str, events: Events, held: int = -1, until: str = ""
     ) -> None:
         self.engine, self.name, self.events = engine, name, events
-        self.row_quantum, self.captures_inside = engine.row_quantum, engine.captures_inside
+        self.plan, self.row_quantum = engine.plan, engine.row_quantum
+        self.captures_inside = engine.captures_inside
         self.held, self.until, self.count = held, until, 0
 
     def tile(self, job: TileJob) -> TileResult:

@@ -18,7 +18,7 @@ from ...opencl.device import Runtime, Stopwatch
 from ...planning.choose import Given, Seen, choose, choose_pipeline, is_held, pipeline_rows
 from ...planning.execution import ByRows, InParts, InSections, InStrips, TileExecution
 from ...planning.geometry import TileShape, fit
-from ...planning.path_grid import compressible, lines_fit, strip_rows
+from ...planning.path_grid import compressible, lines_fit
 from ...planning.plan import Plan
 from ...planning.sizes import HELD_CELL_BYTES, held_numbers, moves_bytes
 from ...scoring.scoring import Scoring
@@ -227,11 +227,6 @@ class WavefrontEngine(Engine):
     def kernel_seconds(self) -> dict[str, float]:
         """As of an engine whose runtime measures (`Runtime.timed`)."""
         return self._watch.seconds
-
-    def strip_rows(self, rows: int, columns: int) -> int:
-        """Rows of a strip of a tile of this size.  Special rows at multiples of it cost nothing,
-        whether narrow or 32-bit lanes compute the tile."""
-        return strip_rows(self.plan, rows, columns)
 
     def moves_bytes(self, rows: int, columns: int) -> int:
         """Bytes of a tile's moves: see :func:`pysw_cl.planning.sizes.moves_bytes`."""

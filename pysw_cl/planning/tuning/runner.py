@@ -18,7 +18,6 @@ from pathlib import Path
 from statistics import median
 
 from ...errors import InternalError, ProfileError, PyswError
-from ..parameters import Number
 from .strategies import Values
 
 #: Seconds of one run with some values.  It raises :class:`Failure`.  The first run with values
@@ -48,6 +47,8 @@ class Trial:
     seconds: list[float] = field(default_factory=list)
     #: How the last run failed; there is no other after it.
     failure: Failure | None = None
+    #: What earlier runs from the file took, and their seconds or failures, oldest first.
+    earlier: deque[tuple[float, float | Failure]] = field(default_factory=deque)
     #: Logarithm of the seconds, as if all values had run at the time of the start, as a search
     #: (:mod:`.search`) estimates it.
     standing: float = inf
@@ -80,8 +81,6 @@ class Runner:
         self._builds: set[Hashable] = set()
         #: What runs took, by what they needed: a "build", a "check", or only to run "again".
         self._taken: dict[str, list[float]] = defaultdict(list)
-        #: What earlier runs took, and their seconds or failures, by values; oldest first.
-        self._earlier: dict[Hashable, deque[tuple[float, float | Failure]]] = defaultdict(deque)
         self._line_end = b""
         if path is not None:
             self._read(path)
@@ -89,7 +88,7 @@ class Runner:
 
     def of(self, values: Values) -> Trial:
         """What is known of these values."""
-        return self._trials.setdefault(_key(values), Trial(values))
+        return self._trials.setdefault(frozenset(values.items()), Trial(values))
 
     @property
     def tried(self) -> list[Trial]:
@@ -115,8 +114,8 @@ class Runner:
         """Seconds of another run; None if it fails, or if these values have failed before."""
         if trial.failure:
             return None
-        need, earlier = self._need(trial), self._earlier[_key(trial.values)]
-        took, outcome = earlier.popleft() if earlier else self._new(trial.values)
+        need = self._need(trial)
+        took, outcome = trial.earlier.popleft() if trial.earlier else self._new(trial.values)
         self._last = self._clock()
         self.spent, self.longest = self.spent + took, max(self.longest, took)
         self._taken[need].append(took)
@@ -189,11 +188,6 @@ class Runner:
                 if facts["key"] == self.key and good and isfinite(took):
                     values = {name: value + 0 for name, value in facts["values"].items()}
                     outcome = Failure(kind) if kind else seconds
-                    self._earlier[_key(values)].append((took, outcome))
+                    self.of(values).earlier.append((took, outcome))
             except (ValueError, KeyError, TypeError, AttributeError):
                 continue
-
-
-def _key(values: Values) -> tuple[tuple[str, Number], ...]:
-    """What tells these values from others."""
-    return tuple(sorted(values.items()))
