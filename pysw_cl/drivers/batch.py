@@ -7,21 +7,25 @@ part, the host lays out the next.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
 from ..sequences.alphabet import NO_CODE
-from .batch_groups import Pieces, in_pieces, lonely
 from .batch_launch import Batches, Bools, Ints
-from .batch_layout import Part, PartOf, parts
+from .batch_layout import Lengths, Part, PartOf, parts
 from .batch_results import FIELDS, HOW, PATHS, Choose, Minus, PairResults
 from .prepared import Batch
 
 #: Pairs that fill the lanes of some threads.
 FEW = 128
+#: A piece is at least so many times as long as the paths that overlap it.
+LEAST = 8
+#: Rounds of all lanes that pieces are made for, that they fill at least, and that are computed
+#: before the results are taken.
+ROUNDS, FULL, AT_ONCE = 4, 2, 16
 
 
 class BatchDriver(Batches):
@@ -134,16 +138,25 @@ class BatchDriver(Batches):
 
     def _in_pieces(self, part: Part, how: str) -> Part:
         """Compute the pairs of a part that are compared in pieces; returns the others."""
-        if not self.cuts or (self.scoring.by_position and how in PATHS):
+        tuning = self.tuning
+        chosen = (part.m <= tuning.piece_rows) & (part.cells > tuning.alone_cells)
+        able = self.cuts and not (self.scoring.by_position and how in PATHS)
+        reach = self._reach(part.m) if able and chosen.any() else None
+        if reach is None:
             return part
         lanes = self.engine.lanes.pairs(self.least_width) * self.engine.workers
-        found = in_pieces(part, self._reach(part.m), self.tuning, lanes)
-        if found is None:
+        most = int(part.n[chosen].sum(dtype=np.int64)) // (ROUNDS * lanes)
+        size = max(LEAST * int(reach[chosen].max()), min(tuning.piece_letters, most))
+        chosen &= part.n >= 2 * size
+        some, own = part.take(chosen), reach[chosen]
+        letters = int(some.n.sum(dtype=np.int64))
+        if letters < FULL * lanes * size or not len(some):
             return part
-        chosen, every = found
-        self._check_letters(part.take(chosen))  # pieces have numbers of their own
-        for pieces in every:
-            self._compute(pieces, how)
+        self._check_letters(some)  # pieces have numbers of their own
+        step = max(1, AT_ONCE * lanes * size * len(some) // letters)
+        for start in range(0, len(some), step):
+            at = slice(start, start + step)
+            self._compute(Pieces.of(some.take(at), own[at], size), how)
         return part.take(~chosen)
 
     def _compute(self, pieces: Pieces, how: str) -> None:
@@ -215,3 +228,53 @@ class BatchDriver(Batches):
         if part.kept:  # its codes are kept for all pairs of a part
             far[:] = 2 * np.count_nonzero(far) > len(part)
         return far
+
+
+def lonely(part: Part, cells: int, mates: int, lane_cells: float = 0) -> Bools:
+    """Which pairs have more than ``cells`` cells and fewer than ``mates`` other pairs at least half
+    as large?  One for each ``lane_cells`` of their cells is enough, too."""
+    found: Lengths = part.cells
+    if not len(found) or found.max() <= cells:
+        return np.zeros(len(found), np.bool_)
+    ordered = np.sort(found)
+    as_large = len(found) - np.searchsorted(ordered, (found + 1) // 2) - 1
+    enough = np.minimum(mates, found / lane_cells) if lane_cells else mates
+    return np.asarray((found > cells) & (as_large < enough))
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The pieces of the targets of the pairs ``whole``.  Each has the letters before it that a path
+    to its first letter may take, so the best end of a pair is the best one of its pieces: H of no
+    cell is too high, and that of cells outside the overlap is right."""
+
+    whole: Part
+    part: Part
+    #: Where the pieces of each pair begin among all, and the letters of its target before each.
+    firsts: Lengths
+    before: Lengths
+
+    @classmethod
+    def of(cls, whole: Part, reach: Lengths, size: int) -> Pieces:
+        """Pieces of ``size`` letters, with the ``reach`` of each pair's paths before them."""
+        counts = -(-whole.n.astype(np.int64) // size)
+        owner, firsts = np.repeat(np.arange(len(whole)), counts), counts.cumsum() - counts
+        start = (np.arange(len(owner)) - firsts[owner]) * size
+        before = np.maximum(start - reach[owner], 0)
+        pairs = whole.pairs[owner]
+        pairs[:, 2] += before.astype(np.int32)
+        pairs[:, 3] = np.minimum(start + size, whole.n[owner]) - before
+        return cls(whole, Part(np.arange(len(owner)), whole.text, pairs), firsts, before)
+
+    def best(self, found: PairResults) -> Ints:
+        """The best score of each pair and, if there are ends, the row and the column of the first
+        one in row-major order (numbers x pairs); ``found``: those of the pieces."""
+        values = found.values
+        scores = values["score"]
+        if "target_end" not in values:
+            return np.maximum.reduceat(scores, self.firsts)[None].astype(np.int32)
+        row, column = values["query_end"], values["target_end"] + self.before
+        owner = np.zeros(len(row), np.int64)
+        owner[self.firsts[1:]] = 1
+        best = np.lexsort((column, row, -scores, owner.cumsum()))[self.firsts]
+        return np.stack([scores[best], row[best], column[best]]).astype(np.int32)

@@ -23,7 +23,6 @@ from ..engines.batch.bounds import (
 from ..planning.lane_sets import WIDE
 from ..planning.parameters import PairTuning
 from ..results.stats import Stats
-from .batch_groups import in_order
 from .batch_layout import Lengths, Part
 from .batch_results import FOUND, PATHS, TRACED, Choose, Minus
 from .batch_singles import OneByOne
@@ -119,7 +118,7 @@ class Batches:
         """Start the batches of pairs, at least one, in lanes of one width."""
         tuning, engine = self.tuning, self.engine
         lanes, moves = engine.lanes.pairs(width), how in PATHS
-        part, columns = in_order(part, lanes), engine.lanes.columns(width)
+        part, columns = part.in_order(lanes), engine.lanes.columns(width)
         groups = part.groups(lanes, columns)
         bad = groups.cells > tuning.wasted_cells
         if bad.any():

@@ -123,6 +123,29 @@ class Part:
             return slice(int(index[0]), int(index[-1]) + 1)
         return index
 
+    def in_order(self, lanes: int) -> Part:
+        """The pairs in an order that gives each group of ``lanes`` pairs similar lengths, long ones
+        first.
+
+        Pairs sorted by target length are cut into runs; a run has about as many groups as there are
+        runs.  Each run is sorted by query length.
+        """
+
+        def made() -> Part:
+            m, n = self.m, self.n
+            if len(self) <= lanes or (m.min() == m.max() and n.min() == n.max()):
+                return self
+            if max(m.max(), n.max()) < 1 << 16:
+                m, n = m.astype(np.uint16), n.astype(np.uint16)  # for these sorting is by radix
+            run = lanes * max(1, round((-(-len(self) // lanes)) ** 0.5))
+            by_n = np.argsort(~n, kind="stable")
+            number = np.empty(len(self), np.uint16)
+            number[by_n] = np.arange(len(self)) // run
+            by_m = np.argsort(~m, kind="stable")
+            return self.take(by_m[np.argsort(number[by_m], kind="stable")])
+
+        return self.once(("order", lanes), made)
+
     def groups(self, lanes: int, columns: int) -> Groups:
         """See `Groups`."""
         return self.once((lanes, columns), lambda: Groups(self.pairs, lanes, columns))

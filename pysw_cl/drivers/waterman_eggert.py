@@ -23,7 +23,7 @@ from ..planning.path_grid import grid_places
 from ..results.stats import Stats
 from ..sequences.view import Pairs
 from ..tiles.contract import Engine
-from ..tiles.edges import Edge, EdgeArray
+from ..tiles.edges import EdgeArray
 from ..tiles.slabs import SweepResult
 from ..tiles.special_lines import SweptGrid
 from ..tiles.sweep import sweep
@@ -141,8 +141,8 @@ class _Tiles:
         plan, (i, j) = self.engine.plan, place
         m, n = area.shape
         below, beside = self.grid.rows.get(area.row_end), self.grid.columns.get(area.column_end)
-        bottom = EdgeArray(n) if below is not None else None
-        right = EdgeArray(m) if beside is not None else None
+        bottom = None if below is None else EdgeArray(n)
+        right = None if beside is None else EdgeArray(m)
         result = sweep(
             self.engine,
             self.problem.inside(area),
@@ -157,19 +157,19 @@ class _Tiles:
         for hit in result.hits:
             self.best[place] = Hit(hit.score, area.row + hit.row, area.column + hit.column)
 
-        changed = set()
-        if below is not None and bottom is not None:
-            before, now = below.read(area.column, area.column_end), bottom.read(0, n)
-            if not _same(before, now):
-                changed.add((i + 1, j))
-            if before.h[-1] != now.h[-1] and beside is not None:
-                changed.add((i + 1, j + 1))
-            below.write(area.column, now)
-        if beside is not None and right is not None:
-            now = right.read(0, m)
-            if not _same(beside.read(area.row, area.row_end), now):
-                changed.add((i, j + 1))
-            beside.write(area.row, now)
+        changed, corner = set(), False
+        for kept, made, start, neighbour in (
+            (below, bottom, area.column, (i + 1, j)),
+            (beside, right, area.row, (i, j + 1)),
+        ):
+            if kept is not None and made is not None:
+                before, now = kept.read(start, start + len(made)), made.read(0, len(made))
+                if not (np.array_equal(before.h, now.h) and np.array_equal(before.x, now.x)):
+                    changed.add(neighbour)
+                corner |= before.h[-1] != now.h[-1]
+                kept.write(start, now)
+        if corner and below is not None and beside is not None:
+            changed.add((i + 1, j + 1))
         return changed
 
     def trace(self, end: Hit, progress: TopProgress) -> Path:
@@ -182,18 +182,11 @@ class _Tiles:
     def forbid(self, pairs: Pairs) -> set[Place]:
         """Forbid ``pairs`` from now on; returns the tiles that contain them."""
         every = self.problem.forbidden
-        if every is None:
-            every = pairs
-        else:  # both are sorted
+        if every is not None:  # both are sorted
             n = len(self.problem.target)
             places = np.searchsorted(every[0] * n + every[1], pairs[0] * n + pairs[1])
-            merged = [np.insert(old, places, new) for old, new in zip(every, pairs, strict=True)]
-            every = np.stack(merged)
-        self.problem = replace(self.problem, forbidden=every)
+            every = np.insert(every, places, pairs, axis=1)
+        self.problem = replace(self.problem, forbidden=pairs if every is None else every)
         i = np.searchsorted(self.rows, pairs[0], "right") - 1
         j = np.searchsorted(self.columns, pairs[1], "right") - 1
         return set(zip(i.tolist(), j.tolist(), strict=True))
-
-
-def _same(one: Edge, other: Edge) -> bool:
-    return np.array_equal(one.h, other.h) and np.array_equal(one.x, other.x)

@@ -12,7 +12,7 @@ from helpers import ALL_FREE_ENDS, match_scoring, random_scoring
 from many import LANES, OUTPUTS, align_many_stats, as_text, check, options, random_pairs, skip_lanes
 
 import pysw_cl
-from pysw_cl.drivers import batch_groups, batch_layout
+from pysw_cl.drivers import batch, batch_layout
 from pysw_cl.drivers.batch_results import FIELDS
 from pysw_cl.drivers.prepared import Batch
 from pysw_cl.errors import InputError, RangeError, ScoringError, SequenceError
@@ -244,19 +244,19 @@ def test_lonely() -> None:
         np.zeros(0, np.uint8),
         np.array([[0, m, 0, 10] for m in (100, 10, 60, 49, 300)], np.int32),
     )
-    assert batch_groups.lonely(part, 99, 2).tolist() == [False, False, False, False, True]
-    assert batch_groups.lonely(part, 99, 3).tolist() == [True, False, False, False, True]
-    assert batch_groups.lonely(part, 5000, 3).tolist() == [False] * 5
+    assert batch.lonely(part, 99, 2).tolist() == [False, False, False, False, True]
+    assert batch.lonely(part, 99, 3).tolist() == [True, False, False, False, True]
+    assert batch.lonely(part, 5000, 3).tolist() == [False] * 5
 
 
 def test_large_pairs_that_fill_lanes_of_their_own_are_not_lonely() -> None:
     """A lane of a GPU sweeps so many cells while it aligns a pair alone."""
     part, _, _ = next(batch_layout.parts([(b"A" * 20, b"A" * 50)] * 5, 9, 10**6, 10**6))
     assert part.cells.tolist() == [1000] * 5
-    assert batch_groups.lonely(part, 99, 100).all()
-    assert batch_groups.lonely(part, 99, 100, 249).all()  # five pairs, each with four others
-    assert not batch_groups.lonely(part, 99, 100, 250).any()
-    assert not batch_groups.lonely(part, 99, 4, 1).any()  # the others are enough for all pairs
+    assert batch.lonely(part, 99, 100).all()
+    assert batch.lonely(part, 99, 100, 249).all()  # five pairs, each with four others
+    assert not batch.lonely(part, 99, 100, 250).any()
+    assert not batch.lonely(part, 99, 4, 1).any()  # the others are enough for all pairs
 
 
 def test_order_keeps_every_pair() -> None:
@@ -264,7 +264,7 @@ def test_order_keeps_every_pair() -> None:
     rows = np.zeros((1000, 4), np.int32)
     rows[:, [1, 3]] = rng.integers(1, 32_000, (1000, 2))
     part = batch_layout.Part(np.arange(1000), np.zeros(0, np.uint8), rows)
-    ordered = batch_groups.in_order(part, 16)
+    ordered = part.in_order(16)
     assert sorted(ordered.index.tolist()) == list(range(1000))
     assert (ordered.pairs == rows[ordered.index]).all()
     groups = ordered.pairs[: 1000 // 16 * 16].reshape(-1, 16, 4)

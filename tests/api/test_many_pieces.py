@@ -9,7 +9,7 @@ import pytest
 from many import skip_lanes
 
 import pysw_cl
-from pysw_cl.drivers import batch_groups
+from pysw_cl.drivers import batch
 from pysw_cl.errors import SequenceError
 
 #: All pairs are large enough, and none is.
@@ -21,15 +21,15 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many pairs were compared in pieces at once, and how many pieces they were."""
     skip_lanes("vector")
     counts: list[int] = []
-    real = batch_groups.Pieces.of
+    real = batch.Pieces.of
 
     def counted(part: Any, reach: Any, size: int) -> Any:
         pieces = real(part, reach, size)
         counts.extend((len(part), len(pieces.part)))
         return pieces
 
-    monkeypatch.setattr(batch_groups.Pieces, "of", counted)
-    monkeypatch.setattr(batch_groups, "FULL", 0)  # however many lanes there are
+    monkeypatch.setattr(batch.Pieces, "of", counted)
+    monkeypatch.setattr(batch, "FULL", 0)  # however many lanes there are
     return counts
 
 
@@ -83,7 +83,7 @@ def test_what_cannot_be_cut(
     """No border of a piece is as the whole matrix's, or nothing bounds paths."""
     for options in ({"mode": "global"}, {"gap_cost": (2, 0), "allow_odd_scoring": True}):
         pysw_cl.align_many(pairs, plan=PIECES, **options)
-    monkeypatch.setattr(batch_groups, "FULL", 1 << 20)
+    monkeypatch.setattr(batch, "FULL", 1 << 20)
     pysw_cl.align_many(pairs, plan=PIECES)  # too few for all lanes
     assert not cut
 
