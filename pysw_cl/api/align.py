@@ -10,8 +10,7 @@ from functools import cache
 from typing import Any
 
 from ..checkpoint.run import saved_strands
-from ..checkpoint.store import Store
-from ..checkpoint.stored_resources import StoredResources
+from ..checkpoint.store import Store, StoredResources
 from ..drivers.job import Job, make_frames
 from ..drivers.options import (
     AlignOptions,

@@ -18,10 +18,8 @@ from ..tiles.contract import Engine, EngineLike
 from ..tiles.edges import Edge
 from ..tiles.tile import TileJob, TileResult
 from . import interval
-from .container import DamagedFile, SealedFile
-from .edges import SlabWriter, StoredEdge, Writer
+from .container import DamagedFile, EdgeWriter, SealedFile, StoredEdge, Writer
 from .store import Store
-from .traceback import Clock
 
 
 class DiskFull(Exception):
@@ -54,7 +52,7 @@ class SavingEngine(EngineLike):
     def __init__(
         self,
         engine: Engine,
-        clock: Clock,
+        clock: interval.Clock,
         writer: Writer,
         disk_size: int | None,
         assumed: int | None,
@@ -73,12 +71,12 @@ class SavingEngine(EngineLike):
         #: The saved tiles by number: the file of each, and what it says of the tile.
         self._saved: dict[int, tuple[SealedFile, dict[str, Any]]] = {}
         #: The file that is being written, and what it will say of its tiles.
-        self._file: SlabWriter | None = None
+        self._file: EdgeWriter | None = None
         self._facts: list[dict[str, Any]] = []
         #: The files that this run has sealed.
-        self._sealed: list[SlabWriter] = []
+        self._sealed: list[EdgeWriter] = []
         self._sealed_at = time.monotonic()
-        for file in self._store.sealed("band"):
+        for file in self._store.sealed("band-*"):
             if file.facts["config"] != self._config:
                 self._store.drop("band")
                 self._saved = {}
@@ -120,8 +118,7 @@ class SavingEngine(EngineLike):
     def _save(self, number: int, identity: list[int], result: TileResult) -> None:
         """Put a tile into the current file."""
         if self._file is None:
-            path = self._store.folder / f"band-{self._next:06}"
-            self._file = SlabWriter(self._writer, path, {"job": self._store.job.key})
+            self._file = self._store.edges(self._writer, f"band-{self._next:06}")
             self._next += 1
         facts, edges = result_facts(result)
         for side, edge in edges.items():
@@ -136,8 +133,7 @@ class SavingEngine(EngineLike):
         edges: dict[str, Edge] = {}
         try:
             for side, length in facts["edges"].items():
-                pieces = [(0, file, piece) for piece in file.named(f"{number} {side}")]
-                edges[side] = StoredEdge(pieces).read(0, length)
+                edges[side] = StoredEdge(f"{number} {side}", [(0, file)]).read(0, length)
         except DamagedFile:
             return None
         return result_of(facts, edges)

@@ -8,7 +8,7 @@ file that is truncated or changed.
 Edge cells are stored as differences: H minus the H before it, and H minus X.  Each kind takes the
 fewest bytes that hold all its values.  Both are deflated (RFC 1951) with the strategy for runs:
 neighbours of an edge differ little, and it took 8 ns a cell where the default strategy took 9 and
-saved less.
+saved less.  A thread compresses and writes them while the device computes.
 """
 
 from __future__ import annotations
@@ -16,23 +16,35 @@ from __future__ import annotations
 import json
 import os
 import struct
+import time
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from functools import reduce
+from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CheckpointError
-from ..tiles.edges import Edge, Ints
+from ..errors import CheckpointError, InternalError
+from ..sequences.parallel import AT_ONCE, in_threads
+from ..tiles.edges import DeviceEdge, Edge, Ints, Source
 
 _HEAD = b"PYSWCL1\n"
 _TAIL = struct.Struct("<QQI8s")  # the index: offset, bytes, CRC-32; then _MARK
 _MARK = b"PYSWEND\n"
 _EDGE = struct.Struct("<ibb")  # the first H, bytes of an H difference, bytes of an H - X
 _WIDTHS = {1: "<i1", 2: "<i2", 4: "<i4"}
+#: The most cells of a piece.  A reader decompresses whole pieces.
+PIECE_CELLS = 1 << 20
+#: The most tasks that wait for the writer; each holds some pieces of 8 bytes a cell.
+WAITING = max(1, 8 // AT_ONCE)
 
 
 class DamagedFile(CheckpointError):
@@ -92,8 +104,7 @@ class SealedWriter:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._part = path.with_name(path.name + ".part")
+        self.path, self._part = path, path.with_name(path.name + ".part")
         self._pieces: list[Piece] = []
         self._offset = len(_HEAD)
         with to_write(path):
@@ -218,3 +229,128 @@ def unpack_edge(payload: bytes, cells: int) -> Edge:
     steps[0] = first
     h = np.cumsum(steps, dtype=np.int32)
     return Edge(h, h - gaps)
+
+
+class Writer:
+    """A thread that performs tasks in order; ``seconds``: how long it has worked.
+
+    After an error it performs no more tasks, and each later :meth:`do` and :meth:`flush` raises
+    that error.  ``file`` is the file that was written last; :meth:`close` abandons it if it is not
+    sealed.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.file: SealedWriter | None = None
+        self._error: BaseException | None = None
+        self._thread = ThreadPoolExecutor(1, "checkpoint writer")
+        self._tasks: deque[Future[None]] = deque()
+
+    def do(self, task: Callable[..., object], *given: Any) -> None:
+        """Add a task; blocks while many wait."""
+        self.flush(WAITING)
+        self._tasks.append(self._thread.submit(self._perform, task, *given))
+
+    def flush(self, most: int = 0) -> None:
+        """Wait until all tasks are done, or all but so many."""
+        while len(self._tasks) > most:
+            self._tasks.popleft().result()
+        if self._error is not None:
+            raise self._error
+
+    def close(self) -> None:
+        """Perform the waiting tasks, then end the thread."""
+        self._thread.shutdown()
+        if self.file is not None:
+            self.file.abandon()
+
+    def _perform(self, task: Callable[..., object], *given: Any) -> None:
+        if self._error is not None:
+            return
+        started = time.perf_counter()
+        try:
+            task(*given)
+        except BaseException as error:
+            self._error = error
+        self.seconds += time.perf_counter() - started
+
+
+@contextmanager
+def writing() -> Iterator[Writer]:
+    """A writer for a ``with`` block; the block ends when all is written."""
+    with closing(Writer()) as writer:
+        yield writer
+        writer.flush()
+
+
+class EdgeWriter:
+    """Writes edges to a sealed file, which is created when the first cells are, by a thread.
+
+    ``bytes``: the size of the file, 0 until it is sealed.
+    """
+
+    def __init__(self, writer: Writer, path: Path, facts: Mapping[str, Any]) -> None:
+        self._writer, self.path, self._facts = writer, path, facts
+        self.bytes = 0
+        self._file: SealedWriter | None = None
+
+    def put(self, name: str, start: int, edge: Edge) -> None:
+        """Write the cells of an edge that follow its first ``start`` ones."""
+        for at in range(0, len(edge), PIECE_CELLS * AT_ONCE):
+            part = edge.read(at, at + PIECE_CELLS * AT_ONCE)
+            self._writer.do(self._put, name, start + at, part)
+
+    def seal(self, facts: Mapping[str, Any]) -> None:
+        """Complete the file."""
+        self._writer.do(self._seal, {**self._facts, **facts})
+
+    def _opened(self) -> SealedWriter:
+        if self._file is None:
+            self._file = self._writer.file = SealedWriter(self.path)
+        return self._file
+
+    def _put(self, name: str, start: int, edge: Edge) -> None:
+        file, places = self._opened(), range(0, len(edge), PIECE_CELLS)
+        parts = [edge.read(at, at + PIECE_CELLS) for at in places]
+        for at, part, packed in zip(places, parts, in_threads(pack_edge, parts), strict=True):
+            file.put(name, start + at, len(part), packed)
+
+    def _seal(self, facts: Mapping[str, Any]) -> None:
+        self.bytes = self._opened().seal(facts)
+
+
+@dataclass(frozen=True)
+class EdgeSink:
+    """A sink that writes an edge to a file, where it begins after ``first`` cells."""
+
+    file: EdgeWriter
+    name: str
+    first: int = 0
+
+    def write(self, start: int, edge: Edge | DeviceEdge) -> None:
+        """Write the cells that follow the first ``start`` ones."""
+        self.file.put(self.name, start - self.first, edge.read(0, len(edge)))
+
+
+class StoredEdge(Source):
+    """The edge of a name in files, each with the number of cells before its first one."""
+
+    def __init__(self, name: str, files: Iterable[tuple[int, SealedFile]]) -> None:
+        self._parts = [(at + p.start, file, p) for at, file in files for p in file.named(name)]
+
+    def read(self, start: int, stop: int) -> Edge:
+        """Cells ``start+1 .. stop``."""
+        parts: list[Edge] = []
+        index = bisect_right(self._parts, start, key=itemgetter(0)) - 1
+        at = start
+        while at < stop:
+            part = Edge.unreachable(0)
+            if 0 <= index < len(self._parts):
+                before, file, piece = self._parts[index]
+                edge = unpack_edge(file.read(piece), piece.cells)
+                part = edge.read(at - before, min(stop - before, len(edge)))
+            if not len(part):
+                raise InternalError(f"cells {start} to {stop} of an edge are not on disk")
+            parts.append(part)
+            at, index = at + len(part), index + 1
+        return reduce(Edge.joined, parts)

@@ -10,8 +10,10 @@ import time
 from collections.abc import Callable
 from math import ceil
 
+from ..errors import Stopped
 from ..planning.parameters import SavingTuning
-from .edges import SlabWriter
+from .container import EdgeWriter
+from .store import Store
 
 
 def size_of(tuning: SavingTuning, disk_size: int | None, used: int, free: int) -> int:
@@ -26,6 +28,29 @@ def size_of(tuning: SavingTuning, disk_size: int | None, used: int, free: int) -
 def reserved(tuning: SavingTuning) -> int:
     """Bytes that stay reserved for the last slab, which has no special row, and the result."""
     return 2 * tuning.file_bytes
+
+
+class Clock:
+    """The time of a job, and when this run has to stop (``stop_at``, by time.monotonic).
+
+    ``before``: seconds of earlier runs.
+    """
+
+    def __init__(self, store: Store, stop_at: float | None) -> None:
+        self.store, self.stop_at = store, stop_at
+        self.started, self.before = time.monotonic(), 0.0
+
+    def seconds(self) -> float:
+        """The seconds of the job so far, earlier runs included."""
+        return self.before + time.monotonic() - self.started
+
+    def late(self) -> bool:
+        """Is it time to stop?"""
+        return self.stop_at is not None and time.monotonic() >= self.stop_at
+
+    def stopped(self, what: str) -> Stopped:
+        """The exception to raise then; its message says that ``what`` is done."""
+        return Stopped(f"stopped as asked; {what} done; {self.store.how}")
 
 
 class SlabHeights:
@@ -60,7 +85,7 @@ class SlabHeights:
         #: Bytes of a special row: an estimate, later those of the last slab on disk.
         self._row_bytes = ceil(tuning.cell_bytes * n) + tuning.file_bytes
         #: Slabs that were begun, up to the last one whose size is unknown.
-        self._begun: list[SlabWriter] = []
+        self._begun: list[EdgeWriter] = []
         #: Seconds that one row of the last slab took (0 before there is one), that the writer took
         #: for a slab on average, the slabs so far, and when the next one began.
         self._row_seconds = self._save_seconds = 0.0
@@ -108,7 +133,7 @@ class SlabHeights:
         self._height = min(rows, height)
         return self._height
 
-    def saving(self, slab: SlabWriter) -> None:
+    def saving(self, slab: EdgeWriter) -> None:
         """A slab was begun and will be written to disk."""
         self._begun.append(slab)
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +27,13 @@ from ..tiles.contract import Engine
 from ..tiles.slabs import TileMap
 from ..tiles.tile import Hit
 from .band import DiskFull, SavingEngine
-from .edges import writing
+from .container import writing
+from .interval import Clock
 from .store import Store
 from .sweep import SavedSweep
-from .traceback import Clock, SavedTraceback
+
+#: What is saved of a path beside its moves.
+PLACE = ("row", "column", "state", "ended", "cells", "launches", "again")
 
 
 def saved_strands(store: Store, resources: AlignResources) -> Saved:
@@ -117,6 +121,47 @@ class SavedStrand(StrandStore):
         if self.clock.late():
             how = self.store.how
             raise Stopped(f"stopped as asked, while a path was computed again; {how}")
+
+
+class SavedTraceback:
+    """The traceback from ``end``, saved in parts that are at least ``least_seconds`` apart.
+
+    ``begun``: the path of earlier runs, if they came that far.
+    """
+
+    def __init__(self, clock: Clock, end: Hit, least_seconds: float) -> None:
+        self._clock, self._end, self._least_seconds = clock, end, least_seconds
+        self._saved_at = time.monotonic()
+        self.begun: Path | None = None
+        self._files = 0
+        cells: list[Any] = []
+        while (saved := clock.store.arrays(self._name())) is not None:
+            arrays, facts = saved
+            if facts["end"] != [end.score, end.row, end.column]:
+                break
+            cells += [arrays["moves"]] if "moves" in arrays else []
+            place = {name: facts[name] for name in PLACE if name in facts}
+            self.begun = Path(moves=list(cells), **place)
+            clock.before = max(clock.before, facts["seconds"])
+            self._files += 1
+        self._moves = len(cells)
+
+    def after(self, path: Path) -> None:
+        """Save the new moves, if the last ones were saved some time ago or the run has to stop."""
+        clock, stop = self._clock, self._clock.late()
+        if not stop and time.monotonic() - self._saved_at < self._least_seconds:
+            return
+        self._saved_at = time.monotonic()
+        moves, end = np.concatenate(path.moves[self._moves :]), self._end
+        facts = {name: getattr(path, name) for name in PLACE}
+        facts |= {"end": [end.score, end.row, end.column], "seconds": clock.seconds()}
+        clock.store.save_arrays(self._name(), {"moves": moves}, facts)
+        self._moves, self._files = len(path.moves), self._files + 1
+        if stop:
+            raise clock.stopped(f"all cells{clock.store.what} and a part of the path are")
+
+    def _name(self) -> str:
+        return f"walk-{self._files:06}"
 
 
 def save_result(store: Store, found: Found) -> None:

@@ -14,8 +14,7 @@
 
 Every file is sealed (:mod:`pysw_cl.checkpoint.container`) and names its job, so a file that is
 missing, damaged or of another job is noticed.  Method: the special rows of CUDAlign 2 (Sandes & de
-Melo, IPDPS 2011).  Nothing here knows an engine: a row on disk is a source and a sink of edge
-segments.
+Melo, IPDPS 2011).
 """
 
 from __future__ import annotations
@@ -38,24 +37,26 @@ from numpy.typing import NDArray
 
 from .._version import __version__
 from ..drivers.job import Job, canonical, digest
+from ..drivers.options import AlignResources, ResumeResources
 from ..errors import CheckpointError
 from ..planning.parameters import default_tuning
+from ..planning.plan import Plan
 from ..sequences.coded import Alphabet
 from ..sequences.kmers import likely_minus
 from ..sequences.parallel import in_threads
 from ..sequences.sequence import Sequence
 from .container import (
     DamagedFile,
+    EdgeWriter,
     SealedFile,
     SealedWriter,
+    Writer,
     cannot_write,
     finish_file,
     pack_bytes,
     to_write,
     unpack_bytes,
 )
-from .edges import SavedSlab, SlabWriter, Writer
-from .stored_resources import StoredResources
 
 try:
     import fcntl
@@ -70,6 +71,43 @@ _OURS = re.compile(
 )
 #: Letters, moves and runs are written in pieces of so many bytes.
 PIECE = 1 << 19
+
+
+@dataclass(frozen=True)
+class StoredResources:
+    """The resources that a checkpoint stores: the defaults of a resumed run.  Device objects,
+    callbacks and ``stop_after`` are each run's own."""
+
+    prune: bool
+    #: The diagonal band (`AlignResources.band_cost`): "auto", a number, or None.
+    max_cost: str | float | None
+    #: The device's name; "auto" if it was given as an object.
+    device: str
+    #: The plan's fields that were given.
+    plan: dict[str, Any] | None
+    disk_size: int | None
+    #: Do the gaps of the result go to the left?
+    left_align: bool = False
+
+    @classmethod
+    def of(cls, resources: AlignResources, mode: str, left_align: bool = False) -> StoredResources:
+        """From the resources of a run in this mode."""
+        device, plan, cost = resources.device, resources.plan, resources.band_cost(mode)
+        if isinstance(plan, Plan):
+            plan = plan.overrides()
+        if plan is not None:
+            plan = {str(k): v if isinstance(v, str | float) else int(v) for k, v in plan.items()}
+        cost = cost if cost is None or isinstance(cost, str) else float(cost)
+        device = device if isinstance(device, str) else "auto"
+        return cls(resources.prune, cost, device, plan, resources.disk_size, left_align)
+
+    def resumed(self, given: ResumeResources) -> AlignResources:
+        """The resources of a resumed run: those ``given``, else the stored ones.
+
+        A stored plan is not used on another device."""
+        stored = {**vars(self), "plan": self.plan if given.device is None else None}
+        del stored["left_align"]
+        return AlignResources(**stored | {k: v for k, v in vars(given).items() if v is not None})
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +141,7 @@ class Store:
         with to_write(path, begun=False):
             path.mkdir(parents=True, exist_ok=True)
         with _locked(path):
-            manifest = path / "job.json"
-            minus_first: bool | None = None
+            manifest, minus_first = path / "job.json", None
             others = [p.name for p in path.iterdir() if not _OURS.fullmatch(p.name)]
             if manifest.exists():
                 with contextlib.suppress(DamagedFile):  # it is written again
@@ -151,8 +188,7 @@ class Store:
                     f"{str(error).partition(';')[0]}; align the same sequences again with this "
                     "folder as checkpoint: the rows in it are used"
                 ) from error
-            resources = StoredResources(**content["wishes"])
-            yield cls(path, job, resources, content["minus_first"])
+            yield cls(path, job, StoredResources(**content["wishes"]), content["minus_first"])
 
     def part(self, job: Job) -> Store:
         """The part for a ``job`` of one strand of this one's."""
@@ -172,23 +208,6 @@ class Store:
         """Which strand this is, for messages; empty for a whole job."""
         return "" if self.whole is None else f" of the {self.job.frame.strand} strand"
 
-    def slabs(self, every: bool, columns: list[int]) -> list[SavedSlab]:
-        """The sound slabs with these special ``columns`` (others are of another plan), from top to
-        bottom, without overlap.
-
-        All of each file is read and checked.  Without ``every`` only the last one is; of the others
-        only the facts are checked."""
-        slabs: list[SavedSlab] = []
-        found = [SavedSlab(file) for file in self.sealed("rows")]
-        for slab in sorted(found, key=lambda slab: (slab.end, -slab.start), reverse=True):
-            if slab.facts["columns"] != columns or (slabs and slab.end > slabs[-1].start):
-                continue
-            with contextlib.suppress(DamagedFile):
-                if every or not slabs:
-                    slab.file.check()
-                slabs.append(slab)
-        return slabs[::-1]
-
     def used(self) -> int:
         """Bytes in the whole folder."""
         paths = (self.whole or self.folder).rglob("*")
@@ -198,10 +217,9 @@ class Store:
         """Free bytes of its disk."""
         return shutil.disk_usage(self.folder).free
 
-    def slab(self, writer: Writer, start: int, end: int) -> SlabWriter:
-        """What writes the slab of rows [start, end)."""
-        path = self.folder / f"rows-{start:012}-{end:012}"
-        return SlabWriter(writer, path, {"job": self.job.key, "start": start, "end": end})
+    def edges(self, writer: Writer, name: str, **facts: Any) -> EdgeWriter:
+        """What writes edges and facts to a sealed file."""
+        return EdgeWriter(writer, self.folder / name, {"job": self.job.key, **facts})
 
     def save_arrays(
         self,
@@ -211,27 +229,23 @@ class Store:
         strategy: int = zlib.Z_RLE,
     ) -> None:
         """Write byte arrays, which zlib compresses by ``strategy``, and facts to a sealed file."""
-        writer = SealedWriter(self.folder / name)
-        try:
+        file, pack = SealedWriter(self.folder / name), partial(pack_bytes, strategy=strategy)
+        with contextlib.ExitStack() as stack:
+            stack.callback(file.abandon)
             for key, array in arrays.items():
                 data = np.ascontiguousarray(array).data
                 parts = [data[start : start + PIECE] for start in range(0, len(data), PIECE)]
-                pack = partial(pack_bytes, strategy=strategy)
                 for k, packed in enumerate(in_threads(pack, parts)):
-                    writer.put(key, k * PIECE, len(parts[k]), packed)
-            writer.seal({"job": self.job.key, **facts})
-        finally:
-            writer.abandon()
+                    file.put(key, k * PIECE, len(parts[k]), packed)
+            file.seal({"job": self.job.key, **facts})
 
     def arrays(self, name: str) -> tuple[dict[str, NDArray[np.uint8]], dict[str, Any]] | None:
         """What `save_arrays` wrote; None if it is missing, damaged or of another job."""
-        try:
-            file = SealedFile(self.folder / name)
-            if file.facts["job"] != self.job.key:
-                return None
-            return {key: _joined(file, key) for key in {p.name for p in file.pieces}}, file.facts
-        except DamagedFile:
-            return None
+        with contextlib.suppress(DamagedFile):
+            for file in self.sealed(name):
+                keys = {piece.name for piece in file.pieces}
+                return {key: _joined(file, key) for key in keys}, file.facts
+        return None
 
     def has(self, pattern: str) -> bool:
         """Is there a file whose name matches?"""
@@ -244,9 +258,9 @@ class Store:
                 for path in self.folder.glob(f"{kind}-*"):
                     path.unlink()
 
-    def sealed(self, kind: str) -> Iterator[SealedFile]:
-        """The files of a kind, of this job and with a sound index."""
-        for path in self.folder.glob(f"{kind}-*"):
+    def sealed(self, pattern: str) -> Iterator[SealedFile]:
+        """The files whose names match, of this job and with a sound index."""
+        for path in self.folder.glob(pattern):
             with contextlib.suppress(DamagedFile):
                 file = SealedFile(path)
                 if file.facts["job"] == self.job.key:
@@ -261,14 +275,12 @@ class Store:
 
     def _write_manifest(self) -> None:
         job = self.job
+        sides = {"query": job.query, "target": job.target}
         content: dict[str, Any] = {
             "format": FORMAT,
             "made_by": f"pysw_cl {__version__}",
             "job": job.facts,
-            "names": {
-                "query": [job.query.name, job.query.description],
-                "target": [job.target.name, job.target.description],
-            },
+            "names": {k: [one.name, one.description] for k, one in sides.items()},
             "minus_first": self.minus_first,
             "wishes": asdict(self.resources),
         }
@@ -354,14 +366,13 @@ def _check_same(folder: Path, there: Mapping[str, Any], job: Job) -> None:
 
 
 def _job(folder: Path, content: Mapping[str, Any]) -> Job:
-    facts = content["job"]
-    sides = []
+    facts, sides = content["job"], []
+    alphabet = facts["scoring"].get("alphabet")
+    of = None if alphabet is None else Alphabet(**alphabet)
     for name in ("query", "target"):
         letters = _joined(SealedFile(folder / name), "letters")
         letters.flags.writeable = False
         title, description = content["names"][name]
-        alphabet = facts["scoring"].get("alphabet")
-        of = None if alphabet is None else Alphabet(**alphabet)
         sequence = Sequence(title, description, letters, alphabet=of)
         if digest(sequence) != facts[name]:
             raise DamagedFile(f"{folder / name} is damaged")

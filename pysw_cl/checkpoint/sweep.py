@@ -9,7 +9,9 @@ values, and the canonical path does not depend on where they lie.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path as FilePath
 
 from ..drivers.align_pair import Swept
@@ -23,9 +25,8 @@ from ..tiles.special_lines import RestartGrid
 from ..tiles.sweep import sweep
 from ..tiles.tile import Hit, Hits, Limits, Want
 from . import interval
-from .container import SealedFile
-from .edges import EdgeSink, SavedSlab, SlabWriter, Writer, stored_column, writing
-from .traceback import Clock
+from .container import DamagedFile, EdgeSink, EdgeWriter, SealedFile, StoredEdge, Writer, writing
+from .store import Store
 
 
 class SavedSweep:
@@ -39,7 +40,7 @@ class SavedSweep:
     def __init__(
         self,
         engine: Engine,
-        clock: Clock,
+        clock: interval.Clock,
         disk_size: int | None,
         progress: PairProgress,
         prune: bool,
@@ -55,20 +56,20 @@ class SavedSweep:
         if self.want_path:
             self.columns = grid_places(plan.tuning.traceback, self.n, 1)[1:-1]
         #: The sound slabs of earlier runs, and the files that this run has written.
-        self.slabs = self.store.slabs(self.want_path, self.columns)
+        self.slabs = _sound_slabs(self.store, self.want_path, self.columns)
         self.written: list[FilePath] = []
         #: The best cell that is known.
         self.best: Hit | None = None
         #: The tile map of each slab, by its first row.
         self.maps: dict[int, TileMap] = {}
         for slab in self.slabs:
-            self.maps[slab.start] = TileMap.of_facts(slab.facts["tiles"])
+            self.maps[rows_of(slab)[0]] = TileMap.of_facts(slab.facts["tiles"])
             done = slab.facts["done"]
             self.best = better(self.best, done["best"] and Hit(*done["best"]))
             if done["seconds"] >= clock.before:
                 clock.before = done["seconds"]
                 stats.cells, stats.launches = done["cells"], done["launches"]
-                stats.pruned, stats.again = done["pruned"], done["again"]
+                stats.pruned, stats.again = done["pruned"], done.get("again", 0)
         self.heights = interval.SlabHeights(
             self.m,
             self.n,
@@ -84,9 +85,8 @@ class SavedSweep:
 
     def swept(self) -> Swept:
         """The best end, after the slabs that are not saved were computed."""
-        ends = [0, *(slab.end for slab in self.slabs)]
-        starts = [*(slab.start for slab in self.slabs), self.m]
-        gaps = [gap for gap in zip(ends, starts, strict=True) if gap[0] < gap[1]]
+        places = [0, *chain.from_iterable(map(rows_of, self.slabs)), self.m]
+        gaps = [gap for gap in zip(places[::2], places[1::2], strict=True) if gap[0] < gap[1]]
         if not self.want_path:  # rows above those that are saved are needed no more
             gaps = [gap for gap in gaps if gap[1] == self.m]
         if gaps and not self.slabs and self.heights.rows_left() < 1:
@@ -102,12 +102,12 @@ class SavedSweep:
 
     def _grid(self) -> RestartGrid:
         """The special rows and columns on disk."""
-        written = [SavedSlab(SealedFile(path)) for path in self.written]
-        slabs = sorted([*self.slabs, *written], key=lambda slab: slab.start)
+        slabs = sorted([*self.slabs, *map(SealedFile, self.written)], key=rows_of)
+        starts = [(rows_of(slab)[0], slab) for slab in slabs]
         return RestartGrid(
             self.problem.edges,
-            {slab.end: slab.row() for slab in slabs if slab.end < self.m},
-            {column: stored_column(slabs, column) for column in self.columns},
+            {rows_of(slab)[1]: _last_row(slab) for slab in slabs[:-1]},
+            {column: StoredEdge(f"column {column}", starts) for column in self.columns},
         )
 
     def _no_space(self) -> InputError | CheckpointError:
@@ -131,7 +131,7 @@ class SavedSweep:
         edges, before = self.problem.edges, (self.m - todo) * self.n
         slabs = _SavedSlabs(self, writer, start, stop, todo)
         if start:
-            above = next(slab.row() for slab in self.slabs if slab.end == start)
+            above = next(_last_row(slab) for slab in self.slabs if rows_of(slab)[1] == start)
             edges = replace(edges, corner=edges.left.h_at(start - 1), top=above)
         sweep(
             self.engine,
@@ -164,7 +164,7 @@ class _SavedSlabs(Slabs):
         self.todo = todo
         run.heights.pipelined(None)
         #: The files of the slabs that are begun, by their first rows.
-        self._files: dict[int, SlabWriter] = {}
+        self._files: dict[int, EdgeWriter] = {}
         #: Rows whose slab is not begun.
         self._left = todo
 
@@ -178,7 +178,9 @@ class _SavedSlabs(Slabs):
         run = self._run
         end = row + run.heights.height(self._left, self.stop - row)
         self._left -= end - row
-        file = self._files[row] = run.store.slab(self._writer, row, end)
+        file = self._files[row] = run.store.edges(
+            self._writer, f"rows-{row:012}-{end:012}", start=row, end=end
+        )
         run.heights.saving(file)
         columns = {column: EdgeSink(file, f"column {column}", row) for column in run.columns}
         return Slab(row, end, columns, None if end == run.m else EdgeSink(file, "row"))
@@ -209,6 +211,33 @@ class _SavedSlabs(Slabs):
             self._writer.flush()
             share = f"{100 - 100 * self.todo / run.m:.1f}% of the cells"
             raise run.clock.stopped(f"{share}{run.store.what} are")
+
+
+def rows_of(slab: SealedFile) -> tuple[int, int]:
+    """The rows ``[start, end)`` of a slab."""
+    return slab.facts["start"], slab.facts["end"]
+
+
+def _sound_slabs(store: Store, every: bool, columns: list[int]) -> list[SealedFile]:
+    """The sound slabs with these special ``columns`` (others are of another plan), from top to
+    bottom, without overlap.
+
+    All of each file is read and checked.  Without ``every`` only the last one is; of the others
+    only the facts are checked."""
+    slabs: list[SealedFile] = []
+    found = [(*rows_of(file), file) for file in store.sealed("rows-*")]
+    for _, end, file in sorted(found, key=lambda slab: (-slab[1], slab[0])):
+        if file.facts["columns"] != columns or (slabs and end > rows_of(slabs[-1])[0]):
+            continue
+        with suppress(DamagedFile):
+            if every or not slabs:
+                file.check()
+            slabs.append(file)
+    return slabs[::-1]
+
+
+def _last_row(slab: SealedFile) -> StoredEdge:
+    return StoredEdge("row", [(0, slab)])
 
 
 def better(one: Hit | None, other: Hit | None) -> Hit | None:

@@ -11,7 +11,7 @@ the arguments of the public functions, under their names and with their defaults
     resume       (those saved)   ResumeResources
 
 ``prune`` and ``max_cost`` are resources, because they do not change the result.  A checkpoint's are
-only defaults for a resume (:mod:`pysw_cl.checkpoint.stored_resources`).
+only defaults for a resume (:mod:`pysw_cl.checkpoint.store`).
 """
 
 from __future__ import annotations

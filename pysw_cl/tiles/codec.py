@@ -54,7 +54,7 @@ def result_of(facts: Mapping[str, Any], edges: Mapping[str, Edge]) -> TileResult
         return {int(k[len(kind) :]): edges[k] for k in facts["edges"] if k.startswith(kind)}
 
     hits = Hits(np.array(facts["hits"], np.int64).reshape(-1, 3))
-    more: dict[str, Any] = {name: facts[name] for name in _FOUND}
+    more: dict[str, Any] = {name: facts[name] for name in _FOUND if name in facts}
     more |= {"rows": inner("row "), "columns": inner("column ")}
     return TileResult(edges.get("bottom"), edges.get("right"), hits, **more)
 

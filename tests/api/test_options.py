@@ -17,7 +17,7 @@ from helpers import spy
 from saving import REFERENCE, TINY, interrupted, key, options as small_job, pair, related, tight
 
 import pysw_cl
-from pysw_cl.checkpoint.stored_resources import StoredResources
+from pysw_cl.checkpoint.store import StoredResources
 from pysw_cl.drivers import options
 from pysw_cl.drivers.batch_results import FIELDS
 from pysw_cl.drivers.job import canonical

@@ -23,7 +23,6 @@ from saving import (
 
 import pysw_cl
 from pysw_cl.checkpoint.container import SealedFile
-from pysw_cl.checkpoint.edges import SavedSlab
 from pysw_cl.drivers.problem import FreeEnds, Problem
 from pysw_cl.engines import reference
 from pysw_cl.planning.parameters import tuned
@@ -102,9 +101,9 @@ def test_a_resumed_run_has_the_whole_map(tmp_path: Path, output: str, calls: int
         found = pysw_cl.resume(tmp_path)
     tiles, h, bands = found.tiles, local_h(a, b), {}
     for path in rows(tmp_path):
-        band = SavedSlab(SealedFile(path))
-        part = bands[band.start] = TileMap.of_facts(band.facts["tiles"])
-        tops = np.maximum.reduceat(h[band.start : band.end], part.rows[:-1], axis=0)
+        facts = SealedFile(path).facts
+        part = bands[facts["start"]] = TileMap.of_facts(facts["tiles"])
+        tops = np.maximum.reduceat(h[facts["start"] : facts["end"]], part.rows[:-1], axis=0)
         assert np.array_equal(part.scores, np.maximum.reduceat(tops, part.columns[:-1], axis=1))
     assert same(tiles, TileMap.joined(h.shape, bands))
     assert tiles is not None
