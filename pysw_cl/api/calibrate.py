@@ -94,10 +94,7 @@ def calibrated(
 
 
 def measure(
-    cases: list[Case],
-    budget: float,
-    told: Callable[[float], None],
-    most_builds: float = inf,
+    cases: list[Case], budget: float, told: Callable[[float], None], most_builds: float = inf
 ) -> None:
     """Run each case once, then, as long as the ``budget`` lasts, up to `REPEATS` times: the
     shortest first, of which most is the host's, and whose first calls take longest.  First uses of

@@ -56,12 +56,7 @@ class PositionMatrix:
     """
 
     def __init__(
-        self,
-        scores: Any,
-        letters: Any,
-        query: Any = None,
-        name: str = "",
-        unknown: str = ERROR,
+        self, scores: Any, letters: Any, query: Any = None, name: str = "", unknown: str = ERROR
     ) -> None:
         if isinstance(letters, Alphabet):
             raise ScoringError("the letters of a position matrix are plain ones, of no Alphabet")

@@ -18,7 +18,7 @@ import re
 import secrets
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -104,10 +104,10 @@ def save(profile: Profile) -> Path:
     Raises ProfileError if the profile names no device or cannot be stored, or if the folder cannot
     be written.
     """
-    folder, text = _folder_to_change(), as_text(profile)
-    path = folder / _file_name(profile.identity, profile.kernels)
-    part = folder / f".{secrets.token_hex(8)}.part"
-    with _changing(folder):
+    text = as_text(profile)
+    with _changing() as folder:
+        path = folder / _file_name(profile.identity, profile.kernels)
+        part = folder / f".{secrets.token_hex(8)}.part"
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with part.open("w", encoding="ascii", newline="\n") as file:
@@ -143,9 +143,8 @@ def reset(identity: Identity) -> list[Path]:
 
     Returns their files.  Raises ProfileError if the folder cannot be written.
     """
-    folder = _folder_to_change()
-    paths = _files(folder, identity)
-    with _changing(folder):
+    with _changing() as folder:
+        paths = _files(folder, identity)
         for path in paths:
             path.unlink(missing_ok=True)
     return paths
@@ -168,8 +167,7 @@ def import_(data: bytes, where: str) -> tuple[Profile, Path]:
     Returns it and its new file.  Raises ProfileError, which calls the file ``where``.
     """
     try:
-        profile = parsed(data)
-        check_device(profile)
+        profile = parsed(data, named=True)
     except ProfileError as error:
         raise ProfileError(
             f"{where} cannot be imported: {error}; give a file of `pysw-cl profile export`"
@@ -180,16 +178,16 @@ def import_(data: bytes, where: str) -> tuple[Profile, Path]:
 def as_text(profile: Profile) -> str:
     """A profile as the text of a file.  Raises ProfileError for one that could not be read."""
     try:
-        check_device(profile)
         text = json.dumps(profile.facts(), indent=1, allow_nan=False) + "\n"
-        parsed(text.encode())
+        parsed(text.encode(), named=True)
     except (ProfileError, TypeError, ValueError) as error:
         raise ProfileError(f"the profile cannot be stored: {error}") from None
     return text
 
 
-def parsed(data: bytes) -> Profile:
-    """The profile in the content of a file.  Raises ProfileError, which says what is wrong."""
+def parsed(data: bytes, named: bool = False) -> Profile:
+    """The profile in the content of a file, which must name its device if it is to be ``named``.
+    Raises ProfileError, which says what is wrong."""
     if len(data) > MOST_BYTES:
         raise ProfileError(f"it is too long for a profile, over {MOST_BYTES >> 20} MiB")
     if not data.strip():
@@ -198,14 +196,11 @@ def parsed(data: bytes) -> Profile:
         facts = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise ProfileError(f"it is not JSON ({error})") from None
-    return Profile.of_facts(facts)
-
-
-def check_device(profile: Profile) -> None:
-    """Raise ProfileError if a profile does not say which device it is of."""
+    profile = Profile.of_facts(facts)
     identity = profile.identity
-    if not (identity.name and identity.platform and identity.kind):
+    if named and not (identity.name and identity.platform and identity.kind):
         raise ProfileError("it does not name its device: identity.name, .platform and .kind")
+    return profile
 
 
 def _slug(text: str, most: int = DRIVER_LETTERS) -> str:
@@ -309,9 +304,10 @@ def shipped_for(identity: Identity) -> Found:
         return [said.name != identity.name, not said.architecture, other, *unsaid]
 
     def fits(said: Identity) -> bool:
-        # the name may differ where the architecture is said
-        names = {one.name for one in fields(Identity)} - ({"name"} if said.architecture else set())
-        return all(getattr(said, name) in ("", 0, getattr(identity, name)) for name in names)
+        return all(
+            value in ("", 0, getattr(identity, name)) or (name == "name" and said.architecture)
+            for name, value in vars(said).items()
+        )
 
     fitting = [one for one in _shipped() if fits(one.identity)]
     if not fitting:
@@ -341,10 +337,11 @@ def _folder_to_change() -> Path:
 
 
 @contextlib.contextmanager
-def _changing(folder: Path) -> Iterator[None]:
-    """Something changes in the folder.  Raises ProfileError."""
+def _changing() -> Iterator[Path]:
+    """Something changes in the user's folder.  Raises ProfileError."""
+    folder = _folder_to_change()
     try:
-        yield
+        yield folder
     except OSError as error:
         raise ProfileError(
             f"the folder of profiles {folder} cannot be written: {error.strerror or error}; make "
