@@ -45,8 +45,7 @@ class DeviceTraits:
     arena: bool = True
     #: Work-items that follow a path back together (cl/traceback/traceback.cl).
     traceback_group_size: int = 256
-    #: Is speculative computation worthwhile: of tiles that a path may cross, and of tiles below
-    #: others that are not done?
+    #: Is it worthwhile to compute tiles that a path may cross, or below others that are not done?
     speculative: bool = True
 
 

@@ -210,26 +210,19 @@ def tile_height(height: int, rows: int, quantum: int) -> int:
     return piece(height, rows, quantum)
 
 
-def spans(length: int, step: int, quantum: int, forced: Iterable[int] = ()) -> list[range]:
+def spans(
+    length: int, step: int, quantum: int, forced: Iterable[int] = (), tiles: bool = False
+) -> list[range]:
     """The places where pieces of ``[0, length)`` begin, for each part between ``forced`` places:
-    even ones, about ``step`` long at most, and multiples of ``quantum`` where possible."""
+    even ones, about ``step`` long at most, and multiples of ``quantum`` where possible.  ``tiles``:
+    without forced places they are as high as :func:`tile_height` says."""
     places = sorted({0, length, *(f for f in forced if 0 < f < length)})
-    return [range(start, end, piece(end - start, step, quantum)) for start, end in pairwise(places)]
+    each = tile_height if tiles and not forced else piece
+    return [range(start, end, each(end - start, step, quantum)) for start, end in pairwise(places)]
 
 
-def cuts(length: int, step: int, quantum: int, forced: Iterable[int] = ()) -> list[int]:
+def cuts(
+    length: int, step: int, quantum: int, forced: Iterable[int] = (), tiles: bool = False
+) -> list[int]:
     """Where ``[0, length)`` is cut by `spans`, 0 and ``length`` included."""
-    return [*chain.from_iterable(spans(length, step, quantum, forced)), length]
-
-
-def row_spans(height: int, rows: int, quantum: int, forced: tuple[int, ...] = ()) -> list[range]:
-    """The tiles of ``height`` rows, each of ``rows`` rows at most: as :func:`spans`, or whole tiles
-    and a small rest."""
-    if forced:
-        return spans(height, rows, quantum, forced)
-    return [range(0, height, tile_height(height, rows, quantum))]
-
-
-def tile_rows(height: int, rows: int, quantum: int, forced: tuple[int, ...] = ()) -> list[int]:
-    """Where ``height`` rows are cut by `row_spans`, 0 and ``height`` included."""
-    return [*chain.from_iterable(row_spans(height, rows, quantum, forced)), height]
+    return [*chain.from_iterable(spans(length, step, quantum, forced, tiles)), length]

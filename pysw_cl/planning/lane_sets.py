@@ -136,13 +136,12 @@ class LaneSet:
     defaults: Defaults
     pairs: PairLanes
 
-    #: Is a strip one warp, whose work-items exchange values without memory?  Then T follows from
-    #: the warp's width, and a work-group may be several warps with a strip each.
+    #: Is a strip one warp, whose work-items exchange values without memory?  T follows from its
+    #: width then, and a work-group may be several warps with a strip each.
     of_warps: bool = False
     #: Columns of an iteration of the main loop (UNROLL); None: what suits the device's compiler.
     unroll: int | None = 2
-    #: May blocks be pruned?  Not with lanes that meet at barriers: some compilers are wrong about a
-    #: barrier under a condition.
+    #: May blocks be pruned?  Some compilers are wrong about a barrier under a condition.
     prunes: bool = True
     #: Is CHUNK a define, because a block's part of the bus is in local memory?
     chunk_defined: bool = False
@@ -154,11 +153,10 @@ class LaneSet:
     profiled: str | None = None
     #: The lanes for large local tiles, if the device's times say that they are sooner done.
     mixed: str | None = None
-    #: Is the query profile of a strip in local memory, which holds that of one strip for each
-    #: work-group?
+    #: Is the query profile of a strip, one for each work-group, in local memory?
     local_profile: bool = False
-    #: Warps of a work-group that sweep the same strip of neighbouring sections, to share its
-    #: profile, for each strip that shares a scheduler; where work-groups are to be several warps.
+    #: Warps of a work-group that share a strip's profile in neighbouring sections, for each strip
+    #: that shares a scheduler; where work-groups are to be several warps.
     shared_sections: int = 1
 
     #: Header of the narrow lanes; None: there are none, and no field below is used.

@@ -26,7 +26,7 @@ from .choose import (
 )
 from .execution import ByRows, HeldWhole, InParts, InSections
 from .facts import DeviceFacts
-from .geometry import TileShape, row_spans, spans
+from .geometry import TileShape, spans
 from .model.runs import Setting
 from .plan import Plan, StriplessPlan
 from .sizes import Buffer
@@ -220,9 +220,9 @@ class _Job:
         most = kept = NONE
         if self.plan.captures_inside:
             strip_rows = path_grid.strip_rows(self.plan, *shape)
-            down, across = row_spans(m, shape[0], strip_rows), spans(n, shape[1], 1)
+            down, across = spans(m, shape[0], strip_rows, tiles=True), spans(n, shape[1], 1)
         else:
-            down = row_spans(m, shape[0], self.plan.strip_rows, inner_rows)
+            down = spans(m, shape[0], self.plan.strip_rows, inner_rows, tiles=True)
             across = spans(n, shape[1], 1, matrix.columns)
         columns = set(_kinds(across, matrix.columns))
         seen: dict[TileShape, Memory] = {}

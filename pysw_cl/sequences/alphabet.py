@@ -36,6 +36,8 @@ PIECE = 1 << 20
 LONG = 1 << 13
 
 _LETTERS, _OTHERS = b"ATUCGRYKMBVDH", b"TAAGCYRMKVBHD"
+#: The bytes that have a complement.
+NUCLEIC = _LETTERS + b"SWN" + _LETTERS.lower() + b"swn"
 #: IUPAC's complement of every nucleotide letter, in its case (uint8, 256 entries): A becomes T, and
 #: T and U become A.  Other bytes, S, W and N are mapped to themselves.
 COMPLEMENT: Table = np.frombuffer(

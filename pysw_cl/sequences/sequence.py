@@ -12,10 +12,9 @@ import numpy as np
 
 from ..errors import SequenceError
 from .alphabet import (
-    AMBIGUITY,
     COMPLEMENT,
     GAPS,
-    NUCLEOTIDES,
+    NUCLEIC,
     PIECE,
     PRINTABLE,
     Letters,
@@ -31,8 +30,6 @@ _BYTE = np.dtype(np.uint8)
 ANY: Any = object()
 #: The bytes that may be letters.
 GOOD = bytes(PRINTABLE)
-#: The bytes that have a complement.
-_NUCLEIC = f"{NUCLEOTIDES}U{AMBIGUITY}".encode() + f"{NUCLEOTIDES}U{AMBIGUITY}".lower().encode()
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +224,7 @@ def reverse_complement(x: Any) -> Any:
 def _other_strand(letters: Letters, what: str) -> Letters:
     """The reverse complement of these letters of the ``what``, which are checked."""
     check_letters(letters, what)
-    k = first_outside(_NUCLEIC, letters)
+    k = first_outside(NUCLEIC, letters)
     if k is not None:
         raise SequenceError(
             f"the {what} has {show_byte(int(letters[k]))} at position {k + 1}, which is no "

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from ..errors import DeviceError
-from ..planning.geometry import cuts, may_be_wide, tile_rows
+from ..planning.geometry import cuts, may_be_wide
 from ..planning.path_grid import strip_rows
 from .best_cells import BestCells
 from .contract import Engine, TilePipeline
@@ -86,7 +86,7 @@ def _tile_rows(engine: Engine, state: SweepState, slab: Slab) -> Iterator[TileRo
     places = [slab.start, slab.end]
     if height > rows or special_rows:  # else one tile, as high as it is
         quantum = strip_rows(engine.plan, rows, step) if captures else engine.row_quantum
-        found = tile_rows(height, rows, quantum, special_rows)
+        found = cuts(height, rows, quantum, special_rows, tiles=True)
         places = [slab.start + place for place in found]
 
     def columns(first: int, last: int) -> list[int]:

@@ -14,7 +14,7 @@ import pytest
 
 from pysw_cl.engines.rowscan.plan import RowscanPlan
 from pysw_cl.planning.facts import DeviceFacts
-from pysw_cl.planning.geometry import cuts, piece, tile_height, tile_rows
+from pysw_cl.planning.geometry import cuts, piece, tile_height
 from pysw_cl.planning.model.predict import Foreseen, in_words, predicted
 from pysw_cl.planning.model.runs import (
     STRIP_ROW,
@@ -298,7 +298,7 @@ def test_sides_are_cut_as_sweeps_cut_them() -> None:
         wanted = Counter(b - a for a, b in pairwise(cuts(length, step, quantum)))
         found = _lengths(length, piece(length, step, quantum))
         assert found == wanted, (length, step, quantum)
-        wanted = Counter(b - a for a, b in pairwise(tile_rows(length, step, quantum)))
+        wanted = Counter(b - a for a, b in pairwise(cuts(length, step, quantum, tiles=True)))
         assert _lengths(length, tile_height(length, step, quantum)) == wanted
 
 
