@@ -15,7 +15,6 @@ from ..drivers.job import Job, make_frames
 from ..drivers.options import (
     AlignOptions,
     AlignResources,
-    ModeOptions,
     Output,
     RangeOptions,
     Resources,
@@ -23,7 +22,7 @@ from ..drivers.options import (
     TopOptions,
     made_of,
 )
-from ..drivers.problem import NO_FREE_ENDS, Mode
+from ..drivers.problem import Mode
 from ..drivers.progress import Progress, RunProgress
 from ..drivers.run import run, run_top
 from ..engines.registry import Kind, attempts, by_time, engine_for
@@ -368,11 +367,8 @@ def job_of(a: Any, b: Any, options: RangeOptions, quiet: bool = True) -> Job:
     query = as_sequence(a, "query", False, scoring.alphabet)
     target = as_sequence(b, "target", False, scoring.alphabet)
     frames = make_frames(query, target, *ranges, options.strand, scoring)
-    mode, ends, second = "local", NO_FREE_ENDS, False
-    if isinstance(options, ModeOptions):
-        mode, ends, second = options.mode, options.free, options.second_best
-    scoring.bounds.check_range(*frames[0].shape, mode)
+    scoring.bounds.check_range(*frames[0].shape, options.mode)
     if not quiet:
-        advise_pair(frames[0], scoring, mode, stacklevel=5)
-    asked = mode, ends, options.output
-    return Job(query, target, scoring, *asked, frames[0], len(frames) > 1, second_best=second)
+        advise_pair(frames[0], scoring, options.mode, stacklevel=5)
+    asked, both = (options.mode, options.free, options.output), len(frames) > 1
+    return Job(query, target, scoring, *asked, frames[0], both, second_best=options.second_best)

@@ -49,10 +49,9 @@ def _pair(length: int, letters: bytes) -> tuple[bytes, bytes]:
 def _alone(runtime: Runtime, mode: str, letters: bytes) -> Iterator[Job]:
     how: dict[str, Any] = {"mode": mode, **SCORINGS[letters]}
     alphas = default_plan(runtime).alphas
+    pair = _pair(MANY_LENGTH, letters)
     for alpha in alphas if len(alphas) <= FEW_ALPHAS else ():
-        yield partial(
-            align, *_pair(MANY_LENGTH, letters), output="score", plan={"alpha": alpha}, **how
-        )
+        yield partial(align, *pair, output="score", plan={"alpha": alpha}, **how)
     for length in LENGTHS:
         if letters == DNA or length <= LONGEST_PROTEIN:
             yield partial(align, *_pair(length, letters), **how)
@@ -60,12 +59,12 @@ def _alone(runtime: Runtime, mode: str, letters: bytes) -> Iterator[Job]:
 
 def _many(runtime: Runtime) -> Iterator[Job]:
     for letters, options in SCORINGS.items():
-        alike = [_pair(MANY_LENGTH, letters)] * 2
-        apart = [(alike[0][0], alike[0][0][::-1])] * 2
-        for output, mode in product(("score", "ends", "matches", "path"), ("local", "global")):
-            for pairs in (apart, alike):  # scores of fewer and of more bits
-                how: dict[str, Any] = {"mode": mode, "output": output, **options}
-                yield partial(align_many, pairs, **how)
+        query, target = _pair(MANY_LENGTH, letters)
+        outputs = product(("score", "ends", "matches", "path"), ("local", "global"))
+        for (output, mode), other in product(outputs, (query[::-1], target)):
+            # scores of fewer and of more bits
+            pairs, how = [(query, other)] * 2, {"mode": mode, "output": output, **options}
+            yield partial(align_many, pairs, **how)
 
 
 #: What each kind aligns on a device.

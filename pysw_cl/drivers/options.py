@@ -32,7 +32,7 @@ from ..scoring.positions import PositionMatrix
 from ..scoring.scoring import Scoring, cached_scoring
 from ..sequences.view import as_range, check_strand
 from .batch_results import fields_of
-from .problem import FreeEnds, check_mode
+from .problem import NO_FREE_ENDS, FreeEnds, check_mode
 from .progress import Progress
 
 Output = Literal["score", "ends", "path"]
@@ -137,6 +137,8 @@ class Options(Checked):
 
     #: The allowed values of ``output``.
     outputs: ClassVar[Collection[str]] = get_args(Output)
+    # what commands without `ModeOptions` do
+    mode, free, second_best = "local", NO_FREE_ENDS, False
 
     #: Substitution scores, as `make_scoring` takes them, or a Scoring, which is taken as it is.
     sub_score: Any = (1, -3)
@@ -164,7 +166,7 @@ class Options(Checked):
         made = isinstance(self.sub_score, Scoring)
         _set(self, "scoring", self.sub_score if made else cached_scoring(*given))
         if not (made or self.allow_odd_scoring):
-            check_sense(self.sub_score, self.scoring.highest, str(getattr(self, "mode", "local")))
+            check_sense(self.sub_score, self.scoring.highest, self.mode)
         check_strand(self.strand, self.scoring.letters)
 
     def of_query(self: Kind, query: Any) -> Kind:

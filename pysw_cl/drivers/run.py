@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial, reduce
@@ -31,8 +31,6 @@ from .progress import PairProgress, RunProgress, TopProgress
 from .waterman_eggert import FoundAlignment, find_top
 
 Result = TypeVar("Result")
-#: An alignment, and the strand that it is of.
-_OfStrand = tuple[Job, FoundAlignment]
 
 
 class Saved(NamedTuple):
@@ -162,21 +160,21 @@ def run_top(
     """The best alignments of a job that share no aligned pair, by decreasing score, plus before
     minus.  ``started``, and what it raises: as for `run`."""
     cells, pending = prod(job.frame.shape), list[Stats]()  # the costs of what is searched
+    asked = options.k, options.least, options.output == "path"
 
-    def searched(engine: Engine, strand: Job, tell: TopProgress) -> Generator[_OfStrand]:
-        path = options.output == "path"
-        found = find_top(engine, strand.problem, options.k, options.least, path, tell)
-        with closing(found):
-            for one in found:
-                pending.append(one.stats)
-                yield strand, one
+    def noted(strand: Job, one: FoundAlignment) -> tuple[Job, FoundAlignment]:
+        pending.append(one.stats)
+        return strand, one
 
     def compute(engine: Engine) -> list[Alignment]:
         results, begun, before, strands = [], started, Counter[str](), job.strands(False)
         tell = TopProgress(progress, cells, options.k, len(strands))
         pending.clear()
         with ExitStack() as stack:
-            lists = [stack.enter_context(closing(searched(engine, s, tell))) for s in strands]
+            lists = []
+            for strand in strands:
+                listed = closing(find_top(engine, strand.problem, *asked, tell))
+                lists.append(map(partial(noted, strand), stack.enter_context(listed)))
             for this, one in islice(merge(*lists, key=lambda own: -own[1].end.score), options.k):
                 tell.found += 1
                 path = None

@@ -19,9 +19,8 @@ import numpy as np
 
 from ..scoring.scoring import Scoring
 from ..sequences.view import Pairs, View
-from .best_cells import BestCells
 from .edges import Edge, EdgeArray, Edges, Source
-from .slabs import Slab, Slabs, SweepResult
+from .slabs import BestCells, Slab, Slabs, SweepResult
 from .tile import Area, Corridor, Hit, TileJob, TileResult
 
 #: Is called with the cells that are done and the cells in all.

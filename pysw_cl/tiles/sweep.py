@@ -16,11 +16,10 @@ from contextlib import suppress
 from ..errors import DeviceError
 from ..planning.geometry import cuts, may_be_wide
 from ..planning.path_grid import strip_rows
-from .best_cells import BestCells
 from .contract import Engine, TilePipeline
 from .edges import Edges
 from .graph import Executor, Progress, Rectangle, SweepState, TileRow
-from .slabs import Slab, Slabs, SweepResult
+from .slabs import BestCells, Slab, Slabs, SweepResult
 from .tile import Area, Limits, TileResult, Want
 
 

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 from ..scoring.precision import LOCAL_LIMIT
 from ..sequences.view import View
-from .best_cells import BestCells
 from .edges import EdgeArray, Edges
 from .graph import Rectangle, SweepState
-from .slabs import Slab, Slabs
+from .slabs import BestCells, Slab, Slabs
 from .tile import Area, Hits, TileJob, TileResult, Want
 
 #: No cell of a local comparison has this score.
