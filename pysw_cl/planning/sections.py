@@ -31,7 +31,7 @@ Asked = tuple[int, int, int | None, int, tuple[int, ...], bool, int]
 #: Choices that are kept, for calls that repeat.
 KEPT = 4096
 #: Numbers of rounds that are tried: beside the one that is best by a formula, and times it.
-NEAR, FAR = np.arange(-2, 3)[:, None], np.geomspace(1 / 4, 4, 17)[:, None]
+NEAR, FAR = np.arange(-8, 9)[:, None], np.geomspace(1 / 4, 4, 17)[:, None]
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ def sizes(seed: int, count: int) -> Iterator[tuple[int, int]]:
 @pytest.mark.parametrize("scored", [DNA, PROTEIN])
 def test_no_other_way_costs_much_less(scored: tuple[Scoring, str], spans: bool) -> None:
     scoring, score = scored
-    plan, cut = plan_of(score), 0
+    plan, over = plan_of(score), []
     for m, n in sizes(1, 120):
         reach = span(scoring, m, 0, True) if spans else None
         overlap, most = first_overlap(plan, scoring, m), MANY if m % 3 else m % 50
@@ -85,8 +85,8 @@ def test_no_other_way_costs_much_less(scored: tuple[Scoring, str], spans: bool) 
             continue
         cost = plan.cost.sections(plan, found.cut, m, n)
         assert least <= cost <= 1.01 * least, (m, n, found.cut)
-        cut += 1
-    assert cut > 60
+        over.append(cost / least)
+    assert len(over) > 60 and np.mean(over) < 1.0002
 
 
 def test_thin_tiles_that_take_a_strip_long_are_cut() -> None:
@@ -109,7 +109,7 @@ def test_numbers_of_sections_that_leave_groups_idle_cost_no_less() -> None:
             least = plan.cost.sections(
                 plan, Cut(*np.array([(*found.cut[:3], k, 256, 0) for k in count]).T), m, n
             ).min()
-            assert plan.cost.sections(plan, found.cut, m, n) <= 1.01 * least, (m, n)
+            assert plan.cost.sections(plan, found.cut, m, n) <= 1.005 * least, (m, n)
 
 
 def test_few_groups_that_are_known_to_be_faster_count() -> None:
