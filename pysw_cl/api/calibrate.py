@@ -6,6 +6,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from math import inf
 from statistics import median
 
@@ -133,12 +134,8 @@ def _fitted(cases: list[Case]) -> dict[str, Numbers]:
     Of kernels first those of strips, then of global ones, which wait for each other as long as
     those do, then of sections, which do not: each of theirs passes special columns."""
     times, swept = Times({}), [case for case in cases if case.work.strips]
-    columns = [
-        one
-        for case in swept
-        for one in case.work.strips
-        if "alpha" in case.plan or one.subject.startswith("rowscan")
-    ]
+    every = ((one, "alpha" in case.plan) for case in swept for one in case.work.strips)
+    columns = [one for one, fixed in every if fixed or one.way == "rows"]
     if swept and default_plan(swept[0].runtime).machine.schedulers:
         for kind in ("", GLOBAL, CUT):
             if kind == GLOBAL:
@@ -152,13 +149,10 @@ def _fitted(cases: list[Case]) -> dict[str, Numbers]:
             some = [case for case in swept if _kind_of(case) == kind]
             runs = [(case.work.on_device, median(case.device)) for case in some]
             times = fitted(runs, times, columns)
-    beside = [
-        (
-            Work([], case.work.counts - case.work.on_device.counts),
-            median(case.seconds) - median(case.device),
-        )
-        for case in swept
-    ]
+    beside = []
+    for case in swept:
+        counts = case.work.counts - case.work.on_device.counts
+        beside.append((Work([], counts), median(case.seconds) - median(case.device)))
     held = [(case.work, median(case.seconds)) for case in cases if not case.work.strips]
     return dict(fitted(held, fitted(beside, times)).by_subject)
 
@@ -262,11 +256,10 @@ def first_uses(runtime: Runtime) -> dict[str, dict[str, float]]:
     """Seconds that the first use of each kind of kernel takes: its build, whatever the driver does
     before it runs, and the first run."""
     found: dict[str, dict[str, float]] = {}
-    for kind in KINDS:
-        for mode in MODES:
-            new = runtime.anew(str(secrets.randbelow(1 << 60)))
-            case = Case(new, kind, mode, FIRST_SIDE, FIRST_SIDE)
-            case.run(letters_of([case], kind))
-            for strips in case.work.strips:
-                found[f"build/{strips.subject}"] = {"build": case.seconds[0]}
+    for kind, mode in product(KINDS, MODES):
+        new = runtime.anew(str(secrets.randbelow(1 << 60)))
+        case = Case(new, kind, mode, FIRST_SIDE, FIRST_SIDE)
+        case.run(letters_of([case], kind))
+        for strips in case.work.strips:
+            found[f"build/{strips.subject}"] = {"build": case.seconds[0]}
     return found

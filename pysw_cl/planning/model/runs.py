@@ -8,7 +8,7 @@ ones.  Times are not negative (Lawson & Hanson 1974, Solving Least Squares Probl
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
@@ -259,50 +259,36 @@ def fitted(
     """
     known = known or Times({})
     runs = [(work, taken) for work, taken in runs if taken > 0]
+    own, target = known.by_subject, np.array([taken for _, taken in runs])
+
+    def with_known(found: dict[str, dict[str, float]]) -> Times:
+        return known.having({of: {**new, **own.get(of, {})} for of, new in found.items()})
+
     found: dict[str, dict[str, float]] = {}  # at first 0 for each column
     for one in columns if columns is not None else [one for work, _ in runs for one in work.strips]:
-        own = known.by_subject.get(one.subject, {})
-        if not ({"column", "row"} & own.keys() or Pace(own).measured):
+        told = own.get(one.subject, {})
+        if not ({"column", "row"} & told.keys() or Pace(told).measured):
             found.setdefault(one.subject, {})[f"{one.plan.alpha}@{one.wave.share}"] = 0.0
-    times, best = _under(known, found), (inf, known)
-    before: list[dict[Name, float]] = []
+    times, before, best = with_known(found), list[dict[Name, float]](), (inf, known)
     for _ in range(MOST_TURNS):
         rows = [work.weights(times) for work, _ in runs]
         if rows == before:
             break
-        before, times = rows, _under(known, _explaining(rows, [t for _, t in runs], known))
+        before, found = rows, {}
+        every = {of for row in rows for of in row if of[1] not in own.get(of[0], {})}
+        names = sorted(of for of in every if not of[1].startswith(NOT_SOUGHT))
+        fixed = [
+            sum(weight * own.get(of, {}).get(name, 0.0) for (of, name), weight in row.items())
+            for row in rows
+        ]
+        a = np.array([[row.get(of, 0.0) for of in names] for row in rows])
+        taken = nonnegative(a / target[:, None], (target - np.array(fixed)) / target)
+        for (of, name), value in zip(names, taken.tolist(), strict=True):
+            found.setdefault(of, {})[name] = value
+        times = with_known(found)
         off = float(np.square(errors(runs, times)).sum())
         best = min(best, (off, times), key=lambda one: one[0])
     return best[1]
-
-
-def _explaining(
-    rows: Sequence[Mapping[Name, float]], seconds: Sequence[float], known: Times
-) -> dict[str, dict[str, float]]:
-    """See :func:`fitted`: the times by which runs with these counts take so many seconds."""
-    told = {
-        (subject, name): t for subject, own in known.by_subject.items() for name, t in own.items()
-    }
-    every = {name for row in rows for name in row if name not in told}
-    names = sorted(name for name in every if not name[1].startswith(NOT_SOUGHT))
-    if not names:
-        return {}
-    fixed = [sum(weight * told.get(name, 0.0) for name, weight in row.items()) for row in rows]
-    a, target = (
-        np.array([[row.get(name, 0.0) for name in names] for row in rows]),
-        np.array(seconds),
-    )
-    times: dict[str, dict[str, float]] = {}
-    found = nonnegative(a / target[:, None], (target - np.array(fixed)) / target)
-    for (subject, name), value in zip(names, found.tolist(), strict=True):
-        times.setdefault(subject, {})[name] = value
-    return times
-
-
-def _under(known: Times, more: Mapping[str, Mapping[str, float]]) -> Times:
-    """The known times, and others where there are none."""
-    own = known.by_subject
-    return known.having({name: {**new, **own.get(name, {})} for name, new in more.items()})
 
 
 def errors(runs: Runs, times: Times) -> Floats:

@@ -9,6 +9,7 @@ matrix may vary: counts (:mod:`.runs`), multiplied with times.
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
@@ -130,8 +131,8 @@ class Pace:
             if alpha in alphas or len(alphas) == 1:
                 yield {f"{alpha if alpha in alphas else alphas[0]}@{near}": scale}
             else:
-                above = next((k for k, one in enumerate(alphas) if one > alpha), len(alphas) - 1)
-                low, high = alphas[max(0, above - 1)], alphas[max(1, above)]
+                above = min(max(1, bisect(alphas, alpha)), len(alphas) - 1)
+                low, high = alphas[above - 1], alphas[above]
                 part = (alpha - low) / (high - low)
                 yield {f"{low}@{near}": scale * (1 - part), f"{high}@{near}": scale * part}
         for name in ("busy", "block", "hop"):
