@@ -217,3 +217,12 @@ class Buffers:
             except cl.Error as error:
                 raise self._runtime.failed(error) from None
         return out
+
+
+def read_beside(
+    runtime: Runtime, buffer: Any, count: int, place: int, dtype: Any = np.int32
+) -> NDArray[Any]:
+    """Read ``count`` numbers of a buffer from ``place`` on, without waiting for what is enqueued on
+    other queues."""
+    with Buffers(runtime.beside(0)) as buffers:
+        return buffers.read(buffer, count, place, dtype)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...errors import InternalError
-from ...opencl.buffers import Buffers
+from ...opencl.buffers import Buffers, read_beside
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.sizes import EDGE_HEAD, GROUP_CELLS, compressed_words
@@ -86,12 +87,12 @@ class CompressedEdge(Source):
     def h_at(self, cell: int) -> int:
         """H of the cell that follows the first ``cell`` ones.  Does not wait for what is
         enqueued."""
-        with Buffers(self._runtime.beside(0)) as buffers:
-            base = int(buffers.read(self.buffer, 1, HEAD + cell // CELLS)[0])
-            if base < RAW:
-                raw = self._shorts + 12 * self._groups + 2 * CELLS * (base - INT_MIN)
-                return int(buffers.read(self.buffer, 1, raw + cell % CELLS)[0])
-            return base + int(buffers.read(self.buffer, 1, 2 * self._shorts + cell, np.uint16)[0])
+        read = partial(read_beside, self._runtime, self.buffer, 1)
+        base = int(read(HEAD + cell // CELLS)[0])
+        if base < RAW:
+            raw = self._shorts + 12 * self._groups + 2 * CELLS * (base - INT_MIN)
+            return int(read(raw + cell % CELLS)[0])
+        return base + int(read(2 * self._shorts + cell, np.uint16)[0])
 
     def give(
         self, start: int, count: int, buffer: Any, h_at: int, x_at: int | None, step: int = 1

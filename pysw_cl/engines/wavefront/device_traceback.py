@@ -99,7 +99,6 @@ class DeviceMoves:
         self._defines = traceback_defines(run.runtime, run.grid.T, run.grid.alpha)
 
     def trace(self, row: int, column: int, state: int) -> Traced:
-        """See :class:`pysw_cl.tiles.contract.StoredMoves`."""
         m, n = self._grid.m, self._grid.n
         if not (0 < row <= m and 0 < column <= n):
             raise InternalError(f"traceback from ({row}, {column}) outside {m} x {n}")

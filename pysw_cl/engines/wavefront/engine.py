@@ -165,7 +165,6 @@ class WavefrontEngine(Engine):
         return fits and lines_fit(*asked, self.runtime.facts)
 
     def compressed(self, cells: DeviceEdge) -> CompressedEdge | None:
-        """See `Engine`."""
         with suppress(DeviceError):  # no memory: the edge stays uncompressed
             edge = CompressedEdge(self.runtime, cells)
             self._room.edges.add(edge)
@@ -186,7 +185,6 @@ class WavefrontEngine(Engine):
         free_ends: tuple[bool, bool, bool, bool],
         forbidden: Pairs | None,
     ) -> HeldMatrix:
-        """See `Engine`."""
         asked = query, target, scoring, floor is not None, FreeEnd.of(free_ends), forbidden
         matrix = HeldMatrix(self.runtime, self.plan, *asked)
         self.note_memory(HELD_CELL_BYTES * held_numbers(len(query), len(target)))

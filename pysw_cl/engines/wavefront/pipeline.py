@@ -80,9 +80,8 @@ class RunningPipeline:
                 }
             )
             self._shared.setdefault("letters", self._shared["target"])
-            self._begin(job)
             runtime.queue.finish()
-            self._start(self._begun[0])
+            self._begin(job)
             if later is not None:
                 build_later(runtime, later, self._begun[0].event)
         except BaseException:
@@ -105,7 +104,6 @@ class RunningPipeline:
         if not last and job.size[0] % self.plan.strip_rows:
             return False
         self._begin(job)
-        self._start(self._begun[-1])
         return True
 
     def done(self) -> bool:
@@ -175,7 +173,7 @@ class RunningPipeline:
             return bool(buffers.read(one.made["ticket"], 1)[0] >= one.tickets)
 
     def _begin(self, job: TileJob) -> None:
-        """Prepare the next tile: its buffers and its kernel."""
+        """Enqueue the next tile."""
         index, count = self._count % self._slots, self._count
         if index == len(self._sides):
             side = self.runtime.beside(index)
@@ -194,12 +192,7 @@ class RunningPipeline:
         self._last = TileRun(side, execution, job, Buffers(side, pool=pool), link=link)
         self._begun.append(self._last)
         self._count, self._strips = count + 1, self._strips + strips
-
-    def _start(self, one: TileRun) -> None:
-        """Enqueue a prepared tile."""
-        taken = self._own.bytes + sum(pool.bytes for _, pool in self._sides)
-        self._note_memory(taken)
-        queue = one.runtime.queue
+        self._note_memory(self._own.bytes + sum(pool.bytes for _, pool in self._sides))
         with self.runtime.failing():
-            one.run()
-            queue.flush()
+            self._last.run()
+            side.queue.flush()

@@ -10,15 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...opencl.buffers import Buffers
+from ...opencl.buffers import Buffers, read_beside
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel
 from ...planning.choose import Given, Seen
 from ...planning.execution import InStrips, Strips
-from ...planning.geometry import Grid, TileShape
+from ...planning.geometry import TileShape
 from ...planning.lane_sets import MIXED
 from ...planning.plan import Plan
-from ...planning.program import Program
 from ...scoring.precision import UNREACHABLE_BELOW
 from ...sequences.kmers import related
 from ...sequences.view import Codes
@@ -92,10 +91,22 @@ class StripsRun:
         if self.capacity:
             reached, found = collected_cells(self.buffers, self.made["hits"], self.capacity)
             hits = self._hits(self.distinct(found), job.count)
-        cells = cells_by_width(self.program, self.grid, records)
-        beside = {name: cells.pop(name, 0) for name in ("pruned", "again")}
-        done = {"cells": cells, "launches": self.launches, **beside}
-        return {"hits": hits, "top": top, "reached": reached, **done}
+        best = {"hits": hits, "top": top, "reached": reached}
+        return {**best, **self._cost(counted(records)), "launches": self.launches}
+
+    def _cost(self, columns: list[int]) -> dict[str, Any]:
+        """The tile's cells by lane set and width, the pruned ones, and those of blocks that outgrew
+        their lanes, in proportion to the ``columns`` of strips that the groups counted."""
+        total, family = self.grid.m * self.grid.n, self.program.plan.lane_set.family
+        *swept, again = columns
+        every = sum(swept)
+        cells = [total * one // every for one in swept]
+        cells[swept.index(max(swept))] += total - sum(cells)
+        *by_width, pruned = cells
+        widths = MIXED if MIXED in self.program.widths else 8, 16, 32
+        named = zip(widths, by_width, strict=True)
+        counts = {f"wavefront/{family}/{width}": count for width, count in named if count}
+        return {"cells": counts, "pruned": pruned, "again": total * again // every}
 
     def distinct(self, cells: NDArray[np.int32]) -> NDArray[np.int32]:
         """Collected cells, each once."""
@@ -281,7 +292,7 @@ class TileRun(StripsRun):
 
     def _device_edge(self, buffer: Any, length: int, h_at: int, x_at: int) -> DeviceEdge:
         """A special row or column, which stays in its buffer."""
-        read = partial(read_device, self.runtime)
+        read = partial(read_beside, self.runtime)
         temporary = self.link is not None  # the pipeline uses the memory again
         return DeviceEdge(length, buffer, h_at, x_at, read, self.job.floor is None, temporary)
 
@@ -326,40 +337,13 @@ class SeenTile(Seen):
     job: TileJob = field(kw_only=True)
 
     def four(self) -> bool:
-        """See `Seen`."""
         return of_four(self.job.target)
 
     def excess(self) -> int:
-        """See `Seen`."""
         job, top = self.job, self.job.above.h
         level = top.strides == (0,)
         highest = max(int(top[0] if level else top.max()), int(job.left.h.max()), job.corner)
         return highest - (int(top[0]) if job.floor is None else job.floor)
 
     def related(self) -> bool:
-        """See `Seen`."""
         return related(self.job.query, self.job.target)
-
-
-def cells_by_width(program: Program, grid: Grid, records: NDArray[np.int32]) -> dict[str, int]:
-    """A tile's cells by lane set and width, pruned ones as "pruned", and as "again" those of blocks
-    that outgrew their lanes, in proportion to the columns of strips that the groups counted."""
-    total, family = grid.m * grid.n, program.plan.lane_set.family
-    *swept, again = counted(records)
-    every = sum(swept)
-    cells = [total * columns // every for columns in swept]
-    cells[swept.index(max(swept))] += total - sum(cells)
-    small, found = MIXED if MIXED in program.widths else 8, {}
-    for width, count in zip((small, 16, 32, 0), cells, strict=True):
-        if count:
-            found[f"wavefront/{family}/{width}" if width else "pruned"] = count
-    if again:
-        found["again"] = total * again // every
-    return found
-
-
-def read_device(runtime: Runtime, buffer: Any, count: int, place: int) -> NDArray[np.int32]:
-    """Read ``count`` numbers of a buffer from ``place`` on, without waiting for what is enqueued on
-    other queues."""
-    with Buffers(runtime.beside(0)) as buffers:
-        return buffers.read(buffer, count, place)

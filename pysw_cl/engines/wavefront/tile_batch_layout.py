@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...opencl.buffers import Buffers
+from ...opencl.buffers import Buffers, read_beside
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.geometry import Grid
@@ -88,8 +88,7 @@ class TileSet:
             place = self.place_of_row(k, row) + column - 1
         else:
             place = self.place_of_column(k, column)[0] + row - 1
-        with Buffers(self.runtime.beside(0)) as buffers:
-            return int(buffers.read(self.kept, 1, int(place))[0])
+        return int(read_beside(self.runtime, self.kept, 1, int(place))[0])
 
     @cached_property
     def entry_candidates(self) -> Ints:
