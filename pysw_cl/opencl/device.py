@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from operator import is_
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from ..errors import DeviceError
 from ..folders import kernel_source, kernels_digest
@@ -24,9 +24,9 @@ from . import kernel_store, listing
 from .listing import DeviceInfo
 from .quirks import traits_of
 
+T = TypeVar("T")
 #: Events of launches that are kept before those that are over are read and dropped.
 MOST_KEPT = 1024
-T = TypeVar("T")
 
 
 class KernelTimes:
@@ -84,7 +84,9 @@ class Runtime:
     """One device with its context and programs.  Threads may share it; each has a queue."""
 
     def __init__(self, device: Any, info: DeviceInfo, context: Any = None, queue: Any = None):
-        self.device, self.info, self._context, self._given = device, info, context, queue
+        self.device, self.info, self._given = device, info, queue
+        if context is not None:
+            self.context = context
         self.traits, self._quirks = traits_of(info.platform, device)
         if self.traits.prepare is not None:
             self.traits.prepare(device)
@@ -106,19 +108,17 @@ class Runtime:
         #: What threads keep.
         self._local = threading.local()
 
-    @property
+    @cached_property
     def context(self) -> Any:
         """The context of the device, made when it is needed first, because that takes a part of a
         second on some.  Raises DeviceError."""
-        if self._context is None:
-            import pyopencl as cl
+        import pyopencl as cl
 
-            with self.lock:
-                try:
-                    self._context = self._context or cl.Context([self.device])
-                except cl.Error as error:
-                    raise DeviceError(f"{self.info.name} cannot be started: {error}") from None
-        return self._context
+        with self.lock:  # it is one for all threads
+            try:
+                return vars(self).get("context") or cl.Context([self.device])
+            except cl.Error as error:
+                raise DeviceError(f"{self.info.name} cannot be started: {error}") from None
 
     def failed(self, error: Exception) -> DeviceError:
         """What becomes of an error of the driver."""
@@ -145,10 +145,8 @@ class Runtime:
         """What of the device decides how tiles are computed; the device is asked once."""
         device, traits = self.device, self.traits
         if self._facts is None or self._facts[0] != (device, traits):
-            why = {
-                trait: "; ".join(quirk.why for quirk in self._quirks if trait in quirk.then)
-                for trait in ("least_T", "refused_lanes", "refused_row_items")
-            }
+            named = ("least_T", "refused_lanes", "refused_row_items")
+            why = {one: "; ".join(q.why for q in self._quirks if one in q.then) for one in named}
             facts = DeviceFacts(
                 **vars(traits),
                 memory=int(device.global_mem_size),
@@ -175,7 +173,7 @@ class Runtime:
     def made_once(self, name: str, make: Callable[[Runtime], T]) -> T:
         """What follows from a device without wishes: this thread makes it once."""
         of = self.info, self.traits, self.device, default_tuning(), self.profile()[0]
-        known = self.kept(name, dict)
+        known: dict[str, Any] = self.kept(name, dict)
         if not known or not all(map(is_, known["of"], of)):
             known |= {"of": of, "made": make(self)}
         made: T = known["made"]
@@ -212,9 +210,8 @@ class Runtime:
 
     def _with(self, **changed: Any) -> Runtime:
         """A runtime of this device and its context with other values, and queues of its own."""
-        assert self.context is not None
         other = copy.copy(self)
-        vars(other).update(changed, _local=threading.local())
+        vars(other).update(changed, context=self.context, _local=threading.local())
         return other
 
     def timed(self) -> Runtime:
@@ -226,7 +223,7 @@ class Runtime:
         unable = self._given is not None and not self._given.properties & profiling
         if unable or self.times is not None:
             return self
-        return cast(Runtime, self.kept("timed", lambda: self._with(times=KernelTimes())))
+        return self.kept("timed", lambda: self._with(times=KernelTimes()))
 
     def anew(self, salt: str) -> Runtime:
         """A runtime of this device that has built nothing, with options of the compiler that no
@@ -241,8 +238,7 @@ class Runtime:
     def beside(self, k: int) -> Runtime:
         """This thread's k-th runtime with a queue of its own, which may run concurrently with other
         queues."""
-        side = self.kept(f"beside {k}", lambda: self._with(_given=self._new_queue()))
-        return cast(Runtime, side)
+        return self.kept(f"beside {k}", lambda: self._with(_given=self._new_queue()))
 
     def forget(self) -> None:
         """Drop what this thread keeps, and the programs."""
@@ -259,9 +255,9 @@ class Runtime:
         for thread in list(self.building.values()):
             thread.join()
 
-    def kept(self, name: str, make: Callable[[], Any]) -> Any:
+    def kept(self, name: str, make: Callable[[], T]) -> T:
         """What this thread keeps under a name; ``make()`` makes it at first."""
-        kept = vars(self._local)
+        kept: dict[str, T] = vars(self._local)
         if name not in kept:
             kept[name] = make()
         return kept[name]

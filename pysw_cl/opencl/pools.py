@@ -130,11 +130,10 @@ class Pool:
 
     def __init__(self, runtime: Runtime, most: int = POOLED_BYTES) -> None:
         self._runtime, self._most = runtime, most
-        #: By the number of the request in a job, and the size.
+        #: By the number of the request in a job, and the size; the sizes for each request.
         self._kept: dict[tuple[int, int], Any] = {}
-        #: The sizes that there are for each request, and the bytes of all.
         self._sizes: dict[int, list[int]] = {}
-        self.bytes = 0
+        self.bytes = 0  # of all
         self._constants: dict[bytes, Any] = {}
         self._seen: set[int] = set()
         #: The large buffer, by its size, if there is one.

@@ -236,7 +236,7 @@ class BoundKernel:
         key = spec.name, len(spec.arguments), key_of(runtime, spec, defines)
         # a kernel object holds its arguments, so threads must not share one; they are kept because
         # making one takes longer than a small launch
-        kernels = runtime.kept("kernels", dict)
+        kernels: dict[Any, Any] = runtime.kept("kernels", dict)
         if key not in kernels:
             program = build(runtime, spec, defines)
             try:

@@ -52,20 +52,18 @@ def begin_traceback(
 ) -> RunningTraceback:
     """Enqueue a traceback through tiles in one launch.
 
-    ``defines``: see :func:`traceback_defines`.  ``moves``: the buffer that holds the moves of all
-    tiles.  ``tiles``: a row of `TracedWord` for each, in the order in which a path meets them;
-    corners are not negative.  ``linear``: have gaps no opening cost?  ``start``: row, column and
-    state of the first cell, in the coordinates of the corners (state: see
-    :class:`pysw_cl.tiles.contract.StoredMoves`).  The traceback starts in the first tile that has
-    the cell.  Where it leaves a tile, it continues in the next tile of the list that has the cell.
+    ``defines``: see :func:`traceback_defines`.  ``moves``: the buffer with the moves of all tiles.
+    ``tiles``: a row of `TracedWord` for each, in the order in which a path meets them; corners are
+    not negative.  ``linear``: have gaps no opening cost?  ``start``: row, column and state of the
+    first cell, in the coordinates of the corners (state: see
+    :class:`pysw_cl.tiles.tile.StoredMoves`).  The traceback starts in the first tile that has the
+    cell, and goes on in the next tile of the list that has the cell where it left the last one.
     ``buffers`` hold its memory until it is done; ``aside`` reads the result, on the same queue or
-    another.  ``most_moves``: an upper bound for the moves of the path; None: the rows and columns
-    before the start.
+    another.  ``most_moves``: of the path; None: the rows and columns before the start.
 
-    The result has three parts.  The path, with the place that it came to in the coordinates of the
-    corners.  The index of the tile where it ended, or the number of tiles if no later one has the
-    cell that it came to.  And for each tile the row, column and state with which the path entered
-    it and the moves made before, or -1 if it did not enter.
+    The result: the path, with the place that it came to; the index of the tile where it ended, or
+    the number of tiles if no later one has the cell; for each tile the row, column and state with
+    which the path entered it and the moves made before, or -1 if it did not.
     """
     row, column, state = start
     tiles = np.ascontiguousarray(tiles, np.int64).reshape(-1, len(TracedWord))

@@ -8,6 +8,7 @@ again from the latter.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -36,8 +37,6 @@ COMPARE = KernelSpec(
     ("base.clh", "wavefront/compare_columns.cl"),
     ("kept", "places", "rows:int", "padded_rows:int", "parts:int", "refused"),
 )
-#: Parts of a left edge that are sent one by one, however short they are.
-FEW_PARTS = 2
 #: Work-items of a group that compares two columns, or a part of them, and rows for each.
 COMPARING, ROWS_COMPARED = 256, 16
 
@@ -59,16 +58,13 @@ class SectionsRun(StripsRun):
         capacity: int = 0,
     ) -> None:
         super().__init__(runtime, execution, job, buffers, capacity)
-        self.execution, self.sections = execution, execution.sections
-        #: Places in the buffer of the edges, in 32-bit numbers.
-        self.layout = execution.layout
-        sections, flat = self.sections, self.program.flat
-        cuts = np.array(sections.cuts, np.int64)
+        self.execution, self.layout = execution, execution.layout
+        self.sections = sections = execution.sections
+        cuts, flat = np.array(sections.cuts, np.int64), self.program.flat
         self.starts, self.ends = np.maximum(cuts[:-1] - sections.overlap, 0), cuts[1:]
         widths = self.ends - self.starts + 2 * self.grid.T
-        self.bus_at = np.cumsum(widths) - widths
-        if flat:
-            self.bus_at[:] = 0
+        #: The places of the sections' parts of the bus, in 32-bit numbers.
+        self.bus_at = (np.cumsum(widths) - widths) * (not flat)
         # strips alternate between lines 0 and 1; the top edge is needed again
         self.lines = np.arange(self.grid.strips + 1, dtype=np.int32) & 1
         if not (sections.proven or flat):
@@ -149,11 +145,8 @@ class SectionsRun(StripsRun):
 
     def _send_left(self, place: int, corner: int, left: Edge) -> None:
         """Send a left edge as the kernel reads it."""
-        h, x = left_parts(self.job, self.grid, corner, left)
-        parts = joined_parts([*h, *x])
-        if len(parts) > FEW_PARTS and self.grid.m < LEAST_FILLED:
-            parts = [np.concatenate(parts)]
-        for part in parts:
+        parts = [*chain(*left_parts(self.job, self.grid, corner, left))]
+        for part in parts if self.grid.m >= LEAST_FILLED else [np.concatenate(parts)]:
             self.buffers.write(self.kept, part, 4 * place)
             place += len(part)
 
@@ -248,12 +241,8 @@ class SectionsRun(StripsRun):
 
     def result(self) -> TileResult:
         """As :meth:`pysw_cl.engines.wavefront.tile.TileRun.result`."""
-        special = set(self.job.columns)
-        columns = {
-            column: self._column_edge(k - 1)
-            for k, column in enumerate(self.sections.cuts if special else ())
-            if column in special
-        }
+        cuts = self.sections.cuts
+        columns = {at: self._column_edge(cuts.index(at) - 1) for at in self.job.columns}
         right = self._column_edge(self.sections.count - 1) if self.job.right else None
         how: Any = {"columns": columns, "execution": self.execution}
         return TileResult(self._bottom(), right, **self.found(), **how)
@@ -267,15 +256,13 @@ class SectionsRun(StripsRun):
         """The bottom edge; each section has the part below its own columns."""
         if not self.job.bottom:
             return None
-        stride = self.layout.stride
-        line = 2 * stride * int(self.lines[-1])
-        cuts = np.array(self.sections.cuts[:-1], np.int64)
-        begins = self.bus_at + cuts - self.starts
+        stride, cuts = self.layout.stride, np.array(self.sections.cuts[:-1], np.int64)
+        line, begins = 2 * stride * int(self.lines[-1]), self.bus_at + cuts - self.starts
         parts = []
         for half in (0, stride):
             cells = self.buffers.read(self.kept, stride, line + half)
-            sizes = zip(begins, self.ends - cuts, strict=True)
-            parts.append(np.concatenate([cells[at : at + size] for at, size in sizes]))
+            own = zip(begins, begins + self.ends - cuts, strict=True)
+            parts.append(np.concatenate([cells[at:end] for at, end in own]))
         return edge_of(self.job, *parts)
 
     def distinct(self, cells: Ints) -> Ints:
@@ -293,15 +280,3 @@ def _number(edge: Edge) -> tuple[int, ...]:
     if edge.h.strides == edge.x.strides == (0,):
         return int(edge.h[0]), int(edge.x[0])
     return ()
-
-
-def joined_parts(parts: list[Ints]) -> list[Ints]:
-    """The parts of an edge, neighbours of one number (`repeated`) as one."""
-    found: list[Ints] = []
-    for part in parts:
-        if not len(part):
-            continue
-        if found and part.strides == found[-1].strides == (0,) and part[0] == found[-1][0]:
-            part = repeated(int(part[0]), len(found.pop()) + len(part))
-        found.append(part)
-    return found
