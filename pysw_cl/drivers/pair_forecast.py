@@ -15,8 +15,9 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from ..planning.choose import Given
 from ..planning.model.predict import Foreseen
-from ..planning.model.runs import Name, Setting, Strips, sweep_of, swept_again
+from ..planning.model.runs import Name, Strips, sweep_of, swept_again
 from ..planning.model.times import CUT, lag_of
 from ..sequences.alphabet import is_nucleotide
 from ..sequences.kmers import OTHERS, K, Sample, samples_of
@@ -51,47 +52,47 @@ class LikelyPath:
 
 
 def pair_forecast(
-    setting: Setting, frame: Frame, both: bool, path: bool, prune: bool
-) -> tuple[Setting, Foreseen]:
-    """What the letters of a frame change, and the setting for them.  ``both``: are both strands
+    given: Given, frame: Frame, both: bool, path: bool, prune: bool
+) -> tuple[Given, Foreseen]:
+    """What the letters of a frame change, and the given for them.  ``both``: are both strands
     compared, ``path``: is the path wanted, ``prune``: may cells be skipped?"""
     m, n = frame.shape
-    looks = likely_paths(setting, frame, both) if m * n >= LOOKED_CELLS else []
+    looks = likely_paths(given, frame, both) if m * n >= LOOKED_CELLS else []
     best = max(looks, key=lambda one: one.score, default=LikelyPath())
     if looks:
-        setting = replace(setting, seen=replace(setting.seen, alike=True))
-    work, share = sweep_of(setting, m, n), 1.0 + both
+        given = replace(given, seen=replace(given.seen, alike=True))
+    work, share = sweep_of(given, m, n), 1.0 + both
     strips, counts = work.widest, Counter[Name]()
-    if setting.local and strips and strips.way != CUT and strips.plan.lane_set.prunes:
-        share = sweep_share(setting, strips, (m, n), best, prune)
+    if given.local and strips and strips.way != CUT and strips.plan.lane_set.prunes:
+        share = sweep_share(given, strips, (m, n), best, prune)
         if both:  # the other strand is searched for more than this score
-            share += sweep_share(setting, strips, (m, n), LikelyPath(), prune, best.score)
+            share += sweep_share(given, strips, (m, n), LikelyPath(), prune, best.score)
     if path and strips:
-        extent = (best.down, best.right) if setting.local else (float(m), float(n))
-        counts = swept_again(setting, m, n, extent)
-    return setting, Foreseen(share, 1 + both, counts, UNSURE if looks else 0.0)
+        extent = (best.down, best.right) if given.local else (float(m), float(n))
+        counts = swept_again(given, m, n, extent)
+    return given, Foreseen(share, 1 + both, counts, UNSURE if looks else 0.0)
 
 
-def likely_paths(setting: Setting, frame: Frame, both: bool) -> list[LikelyPath]:
+def likely_paths(given: Given, frame: Frame, both: bool) -> list[LikelyPath]:
     """A path of the strand of the frame, or of each of ``both``, where there probably is one.
     Takes time linear in both lengths."""
-    if setting.scoring.by_position:
+    if given.scoring.by_position:
         return []
-    four = is_nucleotide(setting.scoring.letters)
+    four = is_nucleotide(given.scoring.letters)
     query, target = samples_of(frame, four)
     turned = query.turned(frame.shape[0])
     strands = [query, turned] if both else [turned if frame.minus else query]
-    found = (_likely_path(one, target, setting, frame.shape) for one in strands)
+    found = (_likely_path(one, target, given, frame.shape) for one in strands)
     return [path for path in found if path is not None]
 
 
 def _likely_path(
-    query: Sample, target: Sample, setting: Setting, shape: tuple[int, int]
+    query: Sample, target: Sample, given: Given, shape: tuple[int, int]
 ) -> LikelyPath | None:
     """The path where two samples have words in common; None if chance explains those."""
     (a, rows), (b, columns) = _once(query), _once(target)
     _, i, j = np.intersect1d(a, b, assume_unique=True, return_indices=True)
-    scoring = setting.scoring
+    scoring = given.scoring
     k, letters = (K, 4) if is_nucleotide(scoring.letters) else (OTHERS, 20)
     by_chance = len(a) * shape[1] / float(letters) ** k
     if len(i) < 4 + by_chance + 6 * sqrt(by_chance):
@@ -118,7 +119,7 @@ def _once(sample: Sample) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
 
 
 def sweep_share(
-    setting: Setting,
+    given: Given,
     strips: Strips,
     shape: tuple[int, int],
     path: LikelyPath,
@@ -130,7 +131,7 @@ def sweep_share(
     ``known``: a score that is known before.  With ``prune`` a block is computed if H, and a match
     for each row and column left, reach the best score so far (Sandes & de Melo's block pruning).
     """
-    (m, n), plan, scoring = shape, strips.plan, setting.scoring
+    (m, n), plan, scoring = shape, strips.plan, given.scoring
     if path.score <= 0 and not (prune and known > 0):
         return 1.0
     strip, lag = plan.strip_rows, lag_of(plan.T, plan.chunk, n)

@@ -19,9 +19,9 @@ from weakref import WeakKeyDictionary
 
 from ..errors import DeviceError, DeviceMemoryError, PlanError, RecomputedWarning
 from ..opencl.device import Runtime, get_runtime, runtimes_to_choose_from
-from ..planning.choose import Seen
+from ..planning.choose import Given, Seen
 from ..planning.model.predict import first_use
-from ..planning.model.runs import Setting, sweep_of
+from ..planning.model.runs import sweep_of
 from ..planning.plan import Plan
 from ..planning.profiles.store import stamp
 from ..scoring.scoring import Scoring
@@ -133,14 +133,14 @@ def plan_of_facts(facts: Mapping[str, Any]) -> Plan:
     return row_of(facts).plan.of_facts(facts)
 
 
-def setting_of(runtime: Runtime, wishes: Wishes, scoring: Scoring, mode: str) -> Setting:
+def setting_of(runtime: Runtime, wishes: Wishes, scoring: Scoring, mode: str) -> Given:
     """What the model of the run time is asked about comparisons with this scoring and ``mode`` on a
     device, with the ``wishes`` for a plan.  Raises PlanError as `make_plan` does."""
     plan, free = plan_on(runtime, wishes), is_free(wishes)
     if plan.machine.times.known(plan.engine) is None:
         raise PlanError(f"plan: nobody has measured how long the engine {plan.engine!r} takes")
     scan, seen = default_rowscan(runtime) if free else None, Seen(few=scoring.source.few)
-    return Setting(plan, scoring, mode == "local", runtime.facts, seen, scan, holds=free)
+    return Given(plan, scoring, mode == "local", runtime.facts, seen, scan, holds=free)
 
 
 # What "auto" means

@@ -5,13 +5,13 @@ Nothing here asks a device: its facts, and what letters and edges say, are hande
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import lcm
 
 from ..scoring.scoring import Scoring
 from .cost import whole
 from .execution import ByRows, InParts, InSections, InStrips, TileExecution
-from .facts import DeviceFacts
+from .facts import UNLIMITED, DeviceFacts
 from .geometry import Grid, TileShape, fit, may_be_wide, piped_height
 from .path_grid import lines_fit
 from .plan import Plan, StriplessPlan
@@ -52,20 +52,25 @@ class Seen:
 
 @dataclass(frozen=True)
 class Given:
-    """What decides beside the shape of a tile."""
+    """What decides beside the shape of a tile, or of a whole comparison.  The letters of one are
+    taken to be alike (`Seen`) where an alignment leads through many square tiles, or rows are kept
+    for its path."""
 
     plan: Plan
     scoring: Scoring
     #: Is H never below 0?
-    local: bool
-    device: DeviceFacts
-    seen: Seen
+    local: bool = True
+    device: DeviceFacts = UNLIMITED
+    seen: Seen = field(default_factory=Seen)
     #: The row scan's plan, if it may compute tiles.
     row_scan: Plan | None = None
     #: Columns by which sections overlap at least, if shorter ones have been refused.
     overlap: int = 0
     #: May tiles be cut into sections?
     cuts: bool = True
+    #: May small matrices be held whole?  Of how many is a path wanted, too?
+    holds: bool = False
+    paths: int = 0
 
     def narrow(self, columns: int, plan: Plan | None = None) -> str | None:
         """The score file of narrow lanes for so many columns; None: there are none, or they cannot
@@ -78,6 +83,10 @@ class Given:
     def four(self, plan: Plan) -> bool:
         """Can narrow lanes look up the scores of four letters at once, and are there no others?"""
         return self.device.byte_permute and plan.lane_set.scores.permute4 and self.seen.four()
+
+    def is_held(self, m: int, n: int) -> bool:
+        """Is an m x n matrix held whole?"""
+        return self.holds and is_held(self.plan, m, n, self.paths, self.device.largest)
 
     def lines_fit(self, tile: TileShape, rows: int, columns: int) -> bool:
         """Does the device hold so many special rows and columns of a tile?"""

@@ -27,7 +27,6 @@ from .choose import (
 from .execution import ByRows, HeldWhole, InParts, InSections
 from .facts import DeviceFacts
 from .geometry import TileShape, spans
-from .model.runs import Setting
 from .plan import Plan, StriplessPlan
 from .sizes import Buffer
 
@@ -77,23 +76,21 @@ def larger(one: Memory, other: Memory) -> Memory:
     return Memory(most.parts, max(one.largest, other.largest))
 
 
-def device_memory(
-    setting: Setting, m: int, n: int, free_ends: tuple[bool, ...] = NO_ENDS
-) -> Memory:
+def device_memory(given: Given, m: int, n: int, free_ends: tuple[bool, ...] = NO_ENDS) -> Memory:
     """The device memory that ``align`` takes for ``m`` x ``n`` letters: what ``stats.device_bytes``
     will be, without edges on the host.  ``free_ends``: of `align`, as four booleans.
 
     Assumed: a path goes through the largest cell of each grid, and sections overlap enough.  A
     global comparison that is found in a diagonal band may take less.
     """
-    if setting.is_held(m, n):
-        return Memory.of(HeldWhole(setting.plan, m, n).buffers)
-    last_row = not setting.local and free_ends[1]
-    last_column = not setting.local and (free_ends[3] or not last_row)
-    whole = TileShape(m, n, setting.local, bottom=last_row, right=last_column)
-    whole = replace(whole, level=setting.local or free_ends[0], after=setting.local)
-    return _Job(replace(setting, seen=replace(setting.seen, alike=False)), whole).memory(
-        bool(setting.paths)
+    if given.is_held(m, n):
+        return Memory.of(HeldWhole(given.plan, m, n).buffers)
+    last_row = not given.local and free_ends[1]
+    last_column = not given.local and (free_ends[3] or not last_row)
+    whole = TileShape(m, n, given.local, bottom=last_row, right=last_column)
+    whole = replace(whole, level=given.local or free_ends[0], after=given.local)
+    return _Job(replace(given, seen=replace(given.seen, alike=False)), whole).memory(
+        bool(given.paths)
     )
 
 

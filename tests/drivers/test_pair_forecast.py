@@ -15,9 +15,9 @@ from pysw_cl.api.calibrate import path_times
 from pysw_cl.drivers.pair_forecast import UNSURE, LikelyPath, likely_paths, sweep_share
 from pysw_cl.engines.registry import setting_of
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning.choose import Seen
+from pysw_cl.planning.choose import Given, Seen
 from pysw_cl.planning.lane_sets import LANE_SETS
-from pysw_cl.planning.model.runs import Setting, sweep_of, swept_again
+from pysw_cl.planning.model.runs import sweep_of, swept_again
 from pysw_cl.planning.model.times import GENERIC, Machine
 from pysw_cl.planning.plan import Plan
 from pysw_cl.scoring.scoring import Scoring, cached_scoring, make_scoring
@@ -132,7 +132,7 @@ def test_strips_of_a_gpu_wait_for_each_other() -> None:
     sizes |= {"form": "ticketed", "tile_cells": LANE_SETS["packed"].defaults.tile_cells}
     plan = Plan(lanes="packed", machine=Machine(GENERIC, 4 * 132), **sizes)
     plan = replace(plan, tuning=plan.tuning.with_values({"sweep.longest_side": 1 << 30}))
-    made, shares = Setting(plan, DNA, seen=Seen(few=True, alike=True)), []
+    made, shares = Given(plan, DNA, seen=Seen(few=True, alike=True)), []
     for m in (255_572, 638_930, 10_000_000, 40_000_000):
         strips, path = sweep_of(made, m, m).widest, LikelyPath(0.0, 0.0, m, m, 0.75 * m)
         assert strips is not None

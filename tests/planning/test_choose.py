@@ -18,7 +18,7 @@ from pysw_cl.planning.execution import ByRows, InParts, InSections, InStrips
 from pysw_cl.planning.facts import DeviceFacts
 from pysw_cl.planning.geometry import TileShape
 from pysw_cl.planning.memory import Memory, device_memory
-from pysw_cl.planning.model.runs import Setting, sweep_of
+from pysw_cl.planning.model.runs import sweep_of
 from pysw_cl.scoring.scoring import Scoring, make_scoring
 
 SCORINGS = [
@@ -165,7 +165,7 @@ def test_what_is_held_is_held_for_all() -> None:
         for paths in (0, 1):
             held = is_held(plan, m, n, paths, 1 << 40)
             facts = runtime.facts
-            setting = Setting(plan, SCORINGS[0], holds=True, paths=paths, device=facts)
+            setting = Given(plan, SCORINGS[0], holds=True, paths=paths, device=facts)
             assert bool(sweep_of(setting, m, n).counts["held", "launch"]) == held
             assert (device_memory(setting, m, n).parts["letters"] == 0) == held
 

@@ -18,10 +18,9 @@ from pysw_cl.engines.rowscan.plan import RowscanPlan, default_rowscan
 from pysw_cl.engines.wavefront.descriptors import RecordWord, TileWord
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning import execution, memory, sizes
-from pysw_cl.planning.choose import Seen
+from pysw_cl.planning.choose import Given, Seen
 from pysw_cl.planning.facts import DeviceFacts
 from pysw_cl.planning.memory import Memory, device_memory, too_large
-from pysw_cl.planning.model.runs import Setting
 from pysw_cl.planning.model.times import GENERIC, Machine
 from pysw_cl.planning.plan import Plan
 from pysw_cl.scoring.scoring import make_scoring
@@ -78,7 +77,7 @@ def _foreseen(
 ) -> Memory:
     how = {"scoring": SCORING, "seen": Seen(few=True), **how}
     local = how.pop("mode", "local") == "local"
-    setting = Setting(plan, local=local, device=device, paths=int(output == "path"), **how)
+    setting = Given(plan, local=local, device=device, paths=int(output == "path"), **how)
     return device_memory(setting, m, n, free_ends)
 
 

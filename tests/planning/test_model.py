@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from pysw_cl.engines.rowscan.plan import RowscanPlan
+from pysw_cl.planning.choose import Given
 from pysw_cl.planning.facts import DeviceFacts
 from pysw_cl.planning.geometry import cuts, piece, tile_height
 from pysw_cl.planning.model.predict import Foreseen, in_words, predicted
 from pysw_cl.planning.model.runs import (
     STRIP_ROW,
     Name,
-    Setting,
     Strips,
     Work,
     _lengths,
@@ -148,11 +148,11 @@ def test_what_strips_take_beside_their_columns_on_cores() -> None:
     """Each strip of a group counts; all do where they wait for each other; none on schedulers."""
     plan = Plan(lanes="vector", B=2, T=64, alpha=16, alpha_fixed=True, chunk=256)
     for strips, n, alone in ((1, 5000, 1), (7, 5000, 4), (7, 200, 7)):
-        counts = sweep_of(Setting(plan, DNA), strips * 64 * 16, n).counts
+        counts = sweep_of(Given(plan, DNA), strips * 64 * 16, n).counts
         (found,) = (count for (_, name), count in counts.items() if name == STRIP_ROW)
         assert found == 16 * alone
     shared = replace(plan, machine=Machine(GENERIC, 4))
-    assert not any(name == STRIP_ROW for _, name in sweep_of(Setting(shared, DNA), 7168, 99).counts)
+    assert not any(name == STRIP_ROW for _, name in sweep_of(Given(shared, DNA), 7168, 99).counts)
 
 
 def test_what_is_known_is_not_sought() -> None:
@@ -236,9 +236,9 @@ def test_a_subject_without_times_has_those_above_it() -> None:
     assert times.of("rowscan/warp32") == {} and times.known("rowscan/warp32") is None
 
 
-def setting(**changed: object) -> Setting:
+def setting(**changed: object) -> Given:
     plan = Plan(B=2, machine=Machine(GENERIC))
-    return Setting(**{"plan": plan, "scoring": DNA, **changed})  # type: ignore[arg-type]
+    return Given(**{"plan": plan, "scoring": DNA, **changed})  # type: ignore[arg-type]
 
 
 def test_counts_of_a_matrix() -> None:

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 
+from ..choose import Given
 from ..memory import NO_ENDS, device_memory, too_large
 from ..plan import Plan, StriplessPlan
 from ..profiles.profile import Profile
-from .runs import Name, Setting, Work, sweep_of
+from .runs import Name, Work, sweep_of
 from .times import CUT, Times
 
 #: A prediction is this far off at most, mostly, where the profile is of another device.
@@ -109,7 +110,7 @@ class Foreseen:
 
 
 def predicted(
-    setting: Setting,
+    given: Given,
     m: int,
     n: int,
     profile: Profile,
@@ -118,7 +119,7 @@ def predicted(
     free_ends: tuple[bool, ...] = NO_ENDS,
 ) -> Prediction:
     """The prediction for an m x n matrix."""
-    times, work = setting.plan.machine.times, sweep_of(setting, m, n)
+    times, work = given.plan.machine.times, sweep_of(given, m, n)
     device = work.on_device.seconds(times)
     host = foreseen.sweeps * (work.seconds(times) - device)
     device, path = foreseen.share * device, Work([], foreseen.path).seconds(times)
@@ -126,18 +127,18 @@ def predicted(
     # nine of ten runs are off by at most so much, up or down, as a share of what is predicted
     spread = profile.spread if profile.times else UNSURE
     spread = (1 + spread) * (1 + foreseen.unsure)
-    memory, widest = device_memory(setting, m, n, free_ends), work.widest
+    memory, widest = device_memory(given, m, n, free_ends), work.widest
     return Prediction(
         shape=(m, n),
         seconds=seconds,
         interval=(seconds / spread, seconds * spread),
         parts={"sweep": device, "host": host, "path": path},
         first_use=first_use(work, times),
-        gcups_limit=limit(setting, work),
+        gcups_limit=limit(given, work),
         memory=memory.total,
-        too_large=too_large(memory, setting.device),
+        too_large=too_large(memory, given.device),
         way="held" if widest is None else widest.way,
-        plan=setting.plan if widest is None else widest.plan,
+        plan=given.plan if widest is None else widest.plan,
         source=source,
     )
 
@@ -148,16 +149,16 @@ def first_use(work: Work, times: Times) -> float:
     return sum(times.of(f"build/{subject}").get("build", 0.0) for subject in subjects)
 
 
-def limit(setting: Setting, work: Work) -> float:
+def limit(given: Given, work: Work) -> float:
     """10^9 cells a second of a matrix without end, by the lanes of a run."""
-    machine, widest = setting.plan.machine, work.widest
+    machine, widest = given.plan.machine, work.widest
     if widest is None:
         cell = machine.times.of("held").get("cell", 0.0)
         return 1e-9 / cell if cell else 0.0
     own, pace = widest.plan, machine.times.pace(widest.subject)
-    alphas, B = {own.alpha, *setting.plan.alphas}, setting.plan.B
+    alphas, B = {own.alpha, *given.plan.alphas}, given.plan.B
     if widest.way == "rows":
-        alphas, B = {own.alpha}, (setting.row_scan or setting.plan).B
+        alphas, B = {own.alpha}, (given.row_scan or given.plan).B
     share, busy = machine.share(B), machine.busy(B, B)
     columns = {alpha: pace.line(alpha, share).pace(busy, own.chunk) for alpha in alphas}
     return max(1e-9 * B * own.T * alpha / float(seconds) for alpha, seconds in columns.items())
@@ -219,11 +220,11 @@ class Choice:
         return "\n".join(f"{name + ':':<13}{text}" for name, text in lines)
 
 
-def choice_of(setting: Setting, prediction: Prediction) -> Choice:
+def choice_of(given: Given, prediction: Prediction) -> Choice:
     """The choice that a prediction is of, and the other ways for the whole matrix."""
-    (m, n), plan, scan = prediction.shape, setting.plan, setting.row_scan
-    times, alone = plan.machine.times, replace(setting, row_scan=None, holds=False)
-    others: dict[tuple[str, int], Setting] = {}
+    (m, n), plan, scan = prediction.shape, given.plan, given.row_scan
+    times, alone = plan.machine.times, replace(given, row_scan=None, holds=False)
+    others: dict[tuple[str, int], Given] = {}
     if not isinstance(plan, StriplessPlan):
         for alpha in plan.alphas:
             fixed = replace(plan, alpha=alpha, alpha_fixed=True)
@@ -231,11 +232,11 @@ def choice_of(setting: Setting, prediction: Prediction) -> Choice:
             tuning = fixed.tuning.with_values(NO_SECTIONS)
             strips = replace(fixed, B=B, chunk=chunk, tuning=tuning)
             others["strips", alpha] = replace(alone, plan=strips)
-            if setting.local:
+            if given.local:
                 cut = replace(fixed, tuning=fixed.tuning.with_values(ALL_SECTIONS))
                 others[CUT, alpha] = replace(alone, plan=cut)
         if scan is not None and f"{scan.engine}/{scan.lanes}" in scan.machine.times.by_subject:
-            others["rows", scan.alpha] = replace(setting, plan=scan, holds=False)
+            others["rows", scan.alpha] = replace(given, plan=scan, holds=False)
     works = {way: sweep_of(other, m, n) for way, other in others.items()}
     found = {
         way: work.seconds(times)
@@ -245,7 +246,7 @@ def choice_of(setting: Setting, prediction: Prediction) -> Choice:
     chosen = prediction.way, prediction.plan.alpha
     found[chosen] = prediction.parts["sweep"] + prediction.parts["host"]
     every = [Alternative(*way, found[way]) for way in sorted(found, key=found.__getitem__)]
-    widest = sweep_of(replace(setting, holds=False), m, n).widest
+    widest = sweep_of(replace(given, holds=False), m, n).widest
     parts = widest.subject.split("/") if widest else []
     lanes = f"{parts[4]} bits, scores by {parts[2]}" if len(parts) > 4 else "32 bits"
     return Choice(prediction, lanes, tuple(every))

@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...scoring.scoring import MOST_KNOWN
-from ..choose import Given, Seen, choose, is_held, whole_pipeline
+from ..choose import Given, choose, whole_pipeline
 from ..cost import StripCost
 from ..execution import ByRows, InParts, InSections, InStrips
-from ..facts import UNLIMITED, DeviceFacts
 from ..geometry import TileShape, piece, tile_height
 from ..path_grid import grid_places, most_pieces
 from ..plan import Plan, StriplessPlan
@@ -101,27 +100,10 @@ class Work:
         return taken
 
 
-@dataclass(frozen=True)
-class Setting(Given):
-    """What decides of a whole comparison, but for its size.  Its letters are taken to be alike
-    (`Seen`) where an alignment leads through many square tiles, or rows are kept for its path."""
-
-    local: bool = True
-    device: DeviceFacts = UNLIMITED
-    seen: Seen = field(default_factory=Seen)
-    #: May small matrices be held whole?  Of how many is a path wanted, too?
-    holds: bool = False
-    paths: int = 0
-
-    def is_held(self, m: int, n: int) -> bool:
-        """Is an m x n matrix held whole?"""
-        return self.holds and is_held(self.plan, m, n, self.paths, self.device.largest)
-
-
-def sweep_of(setting: Setting, m: int, n: int) -> Work:
+def sweep_of(given: Given, m: int, n: int) -> Work:
     """What a sweep of an m x n matrix does, if no cell is pruned."""
-    work, plan = Work(), setting.plan
-    if setting.is_held(m, n):
+    work, plan = Work(), given.plan
+    if given.is_held(m, n):
         work.counts["held", "launch"] += 1
         work.counts["held", "cell"] += m * n
         return work
@@ -131,9 +113,9 @@ def sweep_of(setting: Setting, m: int, n: int) -> Work:
     if max(m, n) > MOST_KNOWN:
         work.counts["call", "long_letter"] += sum(side for side in (m, n) if side > MOST_KNOWN)
     rows, columns = plan.tile_shape(m, n)
-    local = setting.local
+    local = given.local
     tile = TileShape(m, n, best=local, level=local, after=local)
-    piped = whole_pipeline(tile, setting)
+    piped = whole_pipeline(tile, given)
     if piped is not None:  # strips go on from tile to tile
         work.counts["call", "launch"] += -(-m // piped.tile.m) - 1
         _add(work, piped, m, n, 1)
@@ -147,32 +129,32 @@ def sweep_of(setting: Setting, m: int, n: int) -> Work:
         while sizes:
             height, width = max(sizes, key=lambda size: size[1])
             times = sizes.pop((height, width))
-            chosen = choose(replace(tile, m=height, n=width), setting)
+            chosen = choose(replace(tile, m=height, n=width), given)
             if isinstance(chosen, InParts):  # halves, and theirs, until they are computed whole
                 sizes[height, width // 2] += times
                 sizes[height, width - width // 2] += times
             else:
                 _add(work, chosen, height, width, times)
     work.counts["call", "edge"] += above * n + across * m
-    if not setting.local:
+    if not given.local:
         work.counts["call", "border"] += m + n
     return work
 
 
-def swept_again(setting: Setting, m: int, n: int, extent: tuple[float, float]) -> Counter[Name]:
+def swept_again(given: Given, m: int, n: int, extent: tuple[float, float]) -> Counter[Name]:
     """What the traceback of a path through so many rows and columns of an m x n matrix does.
 
     The special rows and columns of the sweep cut the matrix into grid cells.  Those on the way are
     swept again if their moves take too much memory (:mod:`pysw_cl.drivers.traceback`).
     """
-    plan, tuning = setting.plan, setting.plan.tuning.traceback
+    plan, tuning = given.plan, given.plan.tuning.traceback
     most = most_pieces(tuning, m, n)
     down, across = grid_places(tuning, m, 1, most)[1], grid_places(tuning, n, 1, most)[1]
     rows = max(extent[0], min(m, n, down, across, tuning.least_side))
     found: Counter[Name] = Counter({("path", "call"): 1, ("path", "row"): int(rows)})
     if down * across > plan.traceback_tile_cells:
         cells = max(extent[0] * across, extent[1] * down, down * across)
-        found["path", "cell"] = int(AHEAD * cells if setting.device.speculative else cells)
+        found["path", "cell"] = int(AHEAD * cells if given.device.speculative else cells)
     return found
 
 
