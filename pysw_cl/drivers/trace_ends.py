@@ -127,7 +127,7 @@ class TracedEnds(Costs):
         its moves can be stored, else by a sweep with special rows and columns, and tracebacks."""
         plan, problem = engine.plan, self.job.problem.inside(box.area)
         edges, (m, n) = Edges(*box.edges(self.job.scoring.gap_open)), problem.shape
-        if engine.moves_bytes(m, n) <= plan.traceback_tile_cells // 2:
+        if plan.moves_bytes(m, n) <= plan.traceback_tile_cells // 2:
             tile = engine.tile(problem.tile(Area(0, m, 0, n), edges, store_moves=True))
             self.add_cost(tile)
             moves, grid = tile.moves, SweptGrid.over(edges, [], [])

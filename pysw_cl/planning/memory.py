@@ -11,19 +11,13 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from math import lcm
 from typing import NamedTuple
 
 from . import path_grid, sizes
-from .choose import (
-    Given,
-    choose,
-    in_strips,
-    pipeline_bus_bytes,
-    pipeline_slots,
-    whole_pipeline,
-)
+from .choose import Given, choose, in_strips, pipeline_bus_bytes, pipeline_slots, whole_pipeline
 from .execution import ByRows, HeldWhole, InParts, InSections
 from .facts import DeviceFacts
 from .geometry import TileShape, spans
@@ -303,17 +297,11 @@ class _Job:
     def _traced(self, rows: int, columns: int, kept: Memory) -> Memory:
         """The traceback through a grid cell, in one tile or by a finer grid."""
         plan, cells = self.plan, self.plan.traceback_tile_cells
-        least = plan.tuning.traceback.least_columns
-
-        def moves(m: int) -> int:
-            fits = plan.for_moves(m, columns)
-            return int(sizes.moves_bytes(m, columns, fits.T, fits.alpha))
-
-        small = rows <= self.plan.strip_rows and columns <= least
-        if small or moves(rows) <= cells // 2:
+        small = rows <= plan.strip_rows and columns <= plan.tuning.traceback.least_columns
+        if small or plan.moves_bytes(rows, columns) <= cells // 2:
             return kept + self.tile(TileShape(rows, columns, moves=True))[0]
         # a path that enters the cell elsewhere may leave a part of it whose moves just fit
-        high = bisect_right(range(1, rows), cells // 2, key=moves)
+        high = bisect_right(range(1, rows), cells // 2, key=partial(plan.moves_bytes, n=columns))
         part = self.tile(TileShape(max(1, high), columns, moves=True))[0]
         moves_fit = Counter({**part.parts, "moves": cells // 2})
         most = kept + replace(part, parts=moves_fit)

@@ -14,7 +14,7 @@ from .geometry import TileShape
 from .lane_sets import LANE_SETS
 from .parameters import SPACE, Parameter, parameters_of
 from .plan_fields import PlanFields
-from .sizes import Buffer
+from .sizes import Buffer, moves_bytes
 
 #: Columns of a block where moves are stored: few, because the strip below waits for a block.
 MOVES_CHUNK = 32
@@ -116,6 +116,11 @@ class Plan(PlanFields):
         tried.append(plan.alpha)
         return replace(plan, alpha=min(tried, key=lambda a: cost.tile_with_moves(plan, a, m, n)))
 
+    def moves_bytes(self, m: int, n: int) -> int:
+        """Bytes of the stored moves of an m x n tile."""
+        fits = self.for_moves(m, n)
+        return int(moves_bytes(m, n, fits.T, fits.alpha))
+
 
 @dataclass(frozen=True, repr=False)
 class StriplessPlan(Plan):
@@ -142,6 +147,10 @@ class StriplessPlan(Plan):
     def pipeline_lag(self) -> int:
         """There is no pipeline: no row is computed ahead of another."""
         return 0
+
+    def moves_bytes(self, m: int, n: int) -> int:
+        """4 bits a cell."""
+        return m * n // 2
 
     def buffers(self, tile: TileShape, scoring: Scoring) -> list[Buffer]:
         """What the engine allocates on the device for a tile."""

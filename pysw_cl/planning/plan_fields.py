@@ -183,20 +183,16 @@ class PlanFields:
         if device.least_T > T:
             least = f"at least {device.least_T} on {name}"
             raise PlanError(f"plan: T is {least}, not {T}: {why['least_T']}")
-        if self.lane_set.per_item is not None:
-            self._check_groups(device, self.lane_set.per_item)
-
-    def _check_groups(self, device: DeviceFacts, per_item: int) -> None:
-        """Raise PlanError unless the device runs work-groups of T / ``per_item`` work-items."""
-        most, lanes, T = device.most_items, self.lane_set, self.T
-        if most < lanes.group(T):
-            raise PlanError(f"plan: {device.name} runs at most {most} work-items a group, T is {T}")
+        set_of, per_item = self.lane_set, self.lane_set.per_item
+        if per_item is None:
+            return
+        if device.most_items < set_of.group(T):
+            most = f"at most {device.most_items} work-items a group"
+            raise PlanError(f"plan: {name} runs {most}, T is {T}")
         warp = per_item * device.warp_width
-        if lanes.of_warps and warp != T:
-            raise PlanError(
-                f"plan: {self.lanes} lanes are {per_item} a work-item of a warp: "
-                f"on {device.name} T is {warp}, not {T}"
-            )
+        if set_of.of_warps and warp != T:
+            width = f"{per_item} a work-item of a warp"
+            raise PlanError(f"plan: {lanes} lanes are {width}: on {name} T is {warp}, not {T}")
         if device.local_bytes < LANE_BYTES * T:
             raise PlanError(f"plan: T={T} needs {LANE_BYTES * T} bytes of local memory")
 

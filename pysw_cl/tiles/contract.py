@@ -101,10 +101,6 @@ class Engine:
         """Seconds on the device by kernel, of all that it computed; empty unless it measures."""
         return {}
 
-    def moves_bytes(self, rows: int, columns: int) -> int:
-        """Bytes of the stored moves of a tile of this size; by default 4 bits a cell."""
-        return rows * columns // 2
-
     def another(self, cells: int) -> Engine | None:
         """An engine as different from this one as possible, to compute a result of ``cells`` cells
         again that failed its check; None where there is none."""

@@ -209,7 +209,7 @@ def test_an_engine_says_what_a_tile_will_keep() -> None:
     engine, rng = engine_of("vector32", 8, 9), np.random.default_rng(9)
     job = job_of(rng, 80, 31, False, related=True)
     mine, _ = both(engine, job)
-    assert mine._dirs.size == engine.moves_bytes(80, 31)
+    assert mine._dirs.size == engine.plan.moves_bytes(80, 31)
 
 
 def test_finer_grids_are_no_finer_than_tiles_need() -> None:
@@ -231,7 +231,7 @@ def test_finer_grids_are_no_finer_than_tiles_need() -> None:
 def test_large_tiles_with_moves_where_their_side_decides(form: str, cells: int) -> None:
     runtime = get_runtime("auto")
     info = replace(runtime.info, lanes="packed", form=form)
-    own = {"facts": runtime.facts, "profile": runtime.profile, "kept": runtime.kept}
+    own = {"facts": runtime.facts, "profile": runtime.profile, "made_once": runtime.made_once}
     like = SimpleNamespace(info=info, **own)
     assert default_plan(cast(Runtime, like)).traceback_tile_cells == cells
     assert default_plan(runtime).traceback_tile_cells == 1 << 24 or runtime.info.lanes == "packed"

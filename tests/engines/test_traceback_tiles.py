@@ -94,7 +94,7 @@ def cut_of(engine: WavefrontEngine, job: TileJob, places: Rows, buffers: Buffers
 
     borders = [(e.h.astype(np.int64), e.x.astype(np.int64)) for e in (job.top, job.left)]
     full = fill(job.query, job.target, job.scoring, job.floor, job.corner, *borders)
-    sizes = [engine.moves_bytes(rows, columns) for _, _, rows, columns in places]
+    sizes = [engine.plan.moves_bytes(rows, columns) for _, _, rows, columns in places]
     # moves begin at any word
     begins = np.cumsum([0, *(size + 4 * (k % 3) for k, size in enumerate(sizes))]).tolist()
     dirs = buffers.empty(begins[-1])

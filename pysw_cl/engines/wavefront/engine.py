@@ -17,10 +17,10 @@ from ...opencl.buffers import Buffers, RetainedBuffers
 from ...opencl.device import Runtime, Stopwatch
 from ...planning.choose import Given, Seen, choose, choose_pipeline, is_held, pipeline_rows
 from ...planning.execution import ByRows, InParts, InSections, InStrips, TileExecution
-from ...planning.geometry import TileShape, fit
+from ...planning.geometry import TileShape
 from ...planning.path_grid import compressible, lines_fit
 from ...planning.plan import Plan
-from ...planning.sizes import HELD_CELL_BYTES, held_numbers, moves_bytes
+from ...planning.sizes import HELD_CELL_BYTES, held_numbers
 from ...scoring.scoring import Scoring
 from ...sequences.view import Codes, Pairs, View
 from ...tiles.contract import (
@@ -225,12 +225,6 @@ class WavefrontEngine(Engine):
     def kernel_seconds(self) -> dict[str, float]:
         """As of an engine whose runtime measures (`Runtime.timed`)."""
         return self._watch.seconds
-
-    def moves_bytes(self, rows: int, columns: int) -> int:
-        """Bytes of a tile's moves: see :func:`pysw_cl.planning.sizes.moves_bytes`."""
-        plan = self.plan.for_moves(rows, columns)
-        grid = fit(rows, columns, 1, plan.T, plan.alpha, "ticketed")
-        return int(moves_bytes(grid.m, grid.n, grid.T, grid.alpha))
 
     def another(self, cells: int) -> Engine | None:
         """The reference engine for few ``cells``; else 32-bit lanes in the two-phase form on the
