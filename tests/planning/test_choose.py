@@ -123,7 +123,7 @@ def scores_agree(rng: np.random.Generator, plan: dict[str, Any] | None) -> None:
     memory = device_memory(replace(setting, seen=Seen(few=four)), m, n)
     work = sweep_of(setting, m, n)
     counted = work.counts["call", "launch"] + work.counts["held", "launch"]
-    again = work.counts["call", "check"] or any(one.cut for one in work.strips)
+    again = work.counts["call", "check"] or any(one.way == "sections" for one in work.strips)
     assert str(found.execution) and found.execution is not None
     if not again and found.plan.form != "two-phase":  # of a refused section, or of many launches
         assert memory.total == found.stats.device_bytes, (plan, mode, m, n, scoring)
