@@ -128,10 +128,7 @@ def align_many_with(
     """`align_many` with what the run cost, with options that are checked.
 
     ``aligners``: gives the aligner that is used; default: a new one."""
-    check_pairs(pairs)
-    pairs, options = of_first(pairs, options)
-    if resources.progress and not isinstance(pairs, list | tuple | Batch):
-        pairs = list(pairs)  # a share is told of all cells
+    pairs, options = of_first(pairs, options, bool(resources.progress))  # told of all cells
     with aligners or PairAligner(options, resources) as aligner:
         if isinstance(pairs, list | tuple | Batch):
             tallied = cache(partial(tally_of_pairs, pairs, options.scoring))
@@ -185,11 +182,8 @@ def align_paths(
     """
     given = locals()
     options = made_of(ManyOptions, {**given, "output": "path"})
-    check_pairs(pairs)
-    pairs, options = of_first(pairs, options)
-    listed = of_alphabet(
-        pairs if isinstance(pairs, list | tuple | Batch) else list(pairs), options.scoring
-    )
+    every, options = of_first(pairs, options, True)
+    listed = of_alphabet(every, options.scoring)
     tallied = cache(partial(tally_of_pairs, listed, options.scoring))
     with PairAligner(options, made_of(Resources, given)) as aligner:
         found, stats, wrong = aligner.found(listed, progress, meanwhile=tallied)
@@ -199,14 +193,15 @@ def align_paths(
     return paths_of(listed, found, options)
 
 
-def of_first(pairs: Any, options: ManyOptions) -> tuple[Any, ManyOptions]:
-    """The pairs, and the options for them: if the first query is a `PositionMatrix`, all are."""
-    first: Any = ()
-    if isinstance(pairs, list | tuple):
-        first = pairs[:1]
-    elif not isinstance(pairs, Batch):
+def of_first(pairs: Any, options: ManyOptions, listed: bool) -> tuple[Any, ManyOptions]:
+    """The pairs, all ``listed`` or as they come, and the options for them: if the first query is a
+    `PositionMatrix`, all are."""
+    check_pairs(pairs)
+    first: Any = pairs[:1] if isinstance(pairs, list | tuple) else ()
+    if not isinstance(pairs, list | tuple | Batch):
         pairs = iter(pairs)
         first = list(islice(pairs, 1))
         pairs = chain(first, pairs)
+        pairs = list(pairs) if listed else pairs
     known = first and isinstance(first[0], list | tuple) and first[0]
     return pairs, options.of_query(known[0]) if known else options

@@ -113,7 +113,6 @@ def parts(pairs: Iterator[Pair], ranges: tuple[Span, Span] = (None, None)) -> It
     last: Sequence | None = None
     m = cells = letters = 0
     until = 0.0
-    wrong: InputError | None = None
     try:
         for pair in pairs:
             query, target = pair
@@ -134,12 +133,12 @@ def parts(pairs: Iterator[Pair], ranges: tuple[Span, Span] = (None, None)) -> It
                 seen.update((id(query), id(target)))
             cells, letters = cells + m * n, letters + new
             part.append(pair)
-    except InputError as error:
-        wrong = error
+    except InputError:
+        if part:
+            yield part
+        raise
     if part:
         yield part
-    if wrong is not None:
-        raise wrong
 
 
 def _within(record: Sequence, span: Span) -> NDArray[np.uint8]:
@@ -149,12 +148,12 @@ def _within(record: Sequence, span: Span) -> NDArray[np.uint8]:
 
 def _texts(part: list[Pair], ranges: tuple[Span, Span]) -> list[tuple[bytes, bytes]]:
     """The letters of pairs in the form that `align_many` takes fastest, once for each record."""
-    found: tuple[dict[int, bytes], dict[int, bytes]] = ({}, {})
+    known: dict[tuple[int, int], bytes] = {}
 
     def text(record: Sequence, side: int) -> bytes:
-        known = found[side].get(id(record))
-        if known is None:
-            known = found[side][id(record)] = _within(record, ranges[side]).tobytes()
-        return known
+        key = id(record), side
+        if key not in known:
+            known[key] = _within(record, ranges[side]).tobytes()
+        return known[key]
 
     return [(text(query, 0), text(target, 1)) for query, target in part]

@@ -21,15 +21,8 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "score": ("score",),
     "ends": ("score", "query_end", "target_end"),
     "matches": ("score", "query_end", "target_end", "matches", "columns"),
-    "path": (
-        "score",
-        "query_start",
-        "query_end",
-        "target_start",
-        "target_end",
-        "matches",
-        "columns",
-        "cigar",
+    "path": tuple(
+        "score query_start query_end target_start target_end matches columns cigar".split()
     ),
 }
 
@@ -71,11 +64,10 @@ class PairResults:
     values: dict[str, NDArray[np.signedinteger]]
     #: The paths; None if they are not wanted.
     paths: PathWords | None
-    #: Is the query on the minus strand?
+    #: Of each pair: is the query on the minus strand?
     minus: Minus
-    #: Was the pair aligned alone?
+    #: Was it aligned alone?  Was it left out, because of its score?
     alone: NDArray[np.bool_]
-    #: Was it left out, because of its score?
     left: NDArray[np.bool_]
     #: Letters of each query.
     query_lengths: NDArray[np.int64]
@@ -113,10 +105,8 @@ class PairResults:
 
     def turn_back(self, chosen: Minus) -> None:
         """Count the query coordinates of the ``chosen`` pairs, whose queries were turned, in the
-        letters as given.
-
-        They are ends along the turned query, so start and end change places.  An end without a
-        start ("ends") becomes the start, and the end is unknown."""
+        letters as given: start and end change places.  An end without a start ("ends") becomes the
+        start, and the end is unknown."""
         values, length = self.values, self.query_lengths[chosen]
         if "query_end" not in values:
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -25,11 +25,8 @@ PIECE = 1 << 16
 
 
 class PairAlignResults(Sequence[Any]):
-    """The results of `pair_align_many`, in order.
-
-    An item is scikit-bio's `PairAlignResult`.  It is made when it is asked for, because objects for
-    paths take longer to make than the paths take to compute.
-    """
+    """The results of `pair_align_many`, in order: scikit-bio's `PairAlignResult` objects.  One is
+    made when it is asked for, because that takes longer than to compute the path."""
 
     def __init__(self, scores: NDArray[np.float64], made: Callable[[int], Any]) -> None:
         #: The scores of all pairs (float64).
@@ -43,9 +40,6 @@ class PairAlignResults(Sequence[Any]):
         if isinstance(key, slice):
             return [self._made(k) for k in range(len(self))[key]]
         return self._made(range(len(self))[key])
-
-    def __iter__(self) -> Iterator[Any]:
-        return map(self._made, range(len(self)))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}, pairs: {len(self)}>"
