@@ -249,22 +249,18 @@ class BandTiles:
     def rows(self, width: int) -> int:
         """Rows of a tile for a band of ``width`` diagonals: the device is busy, and little is
         computed outside the band."""
-        least, longest = self.plan.tuning.band.least_rows, self.plan.tuning.sweep.longest_side
-        most = min(isqrt(self.plan.tile_cells), self.m, longest)
-        best = self._best_rows(width, most) if most > least else most
-        rows = min(max(least, best, width // 4), most)
+        tuning, longest = self.plan.tuning.band, self.plan.tuning.sweep.longest_side
+        most = best = min(isqrt(self.plan.tile_cells), self.m, longest)
+        if most > tuning.least_rows:  # the most of which each takes little more than the least work
+            work, side = dict[int, float](), float(tuning.least_rows)
+            while side <= most:
+                shape = int(side), int(side) + width
+                work[int(side)] = self.plan.cost.matrix(self.plan, *shape, shape) / int(side)
+                side *= 2**0.5
+            enough = tuning.most_slower * min(work.values())
+            best = max(rows for rows, each in work.items() if each <= enough)
+        rows = min(max(tuning.least_rows, best, width // 4), most)
         return max(1, rows // self.quantum) * self.quantum
-
-    def _best_rows(self, width: int, most: int) -> int:
-        """The most rows with which a row of a tile takes little more than the least work."""
-        tuning, found = self.plan.tuning.band, []
-        rows = float(tuning.least_rows)
-        while rows <= most:
-            shape = int(rows), int(rows) + width
-            found.append((int(rows), self.plan.cost.matrix(self.plan, *shape, shape) / int(rows)))
-            rows *= 2**0.5
-        least = min(work for _, work in found)
-        return max(rows for rows, work in found if work <= tuning.most_slower * least)
 
     def shape(self, width: int) -> tuple[int, int]:
         """Rows and columns of a tile."""

@@ -168,11 +168,10 @@ class SetLines:
         """See :class:`SweptLines`."""
         rows, columns = self.tiles.steps
         for k, part in enumerate(self.tiles.parts):
-            a = part.area
-            inside = a.row <= row <= a.row_end and a.column <= column <= a.column_end
-            on_row = (row - a.row) % rows == 0 and row < a.row_end and column > a.column
-            on_column = (column - a.column) % columns == 0 and column < a.column_end and row > a.row
-            if inside and (on_row or on_column):
+            area = part.area
+            on_row = area.holds(row + 1, column) and (row - area.row) % rows == 0
+            on_column = area.holds(row, column + 1) and (column - area.column) % columns == 0
+            if on_row or on_column:
                 return self.tiles.h_at(k, row, column)
         return None
 
