@@ -31,7 +31,7 @@ def _config(engine: Engine, store: Store, assumed: int | None) -> dict[str, Any]
     plan = engine.plan
     return {
         "version": __version__,
-        "row_quantum": engine.row_quantum,
+        "row_quantum": engine.plan.strip_rows,
         "plan": [plan.engine, plan.lanes, plan.B, plan.T, plan.alpha, plan.alpha_fixed, plan.chunk],
         "tile_cells": plan.tile_cells,
         "assumed": assumed,

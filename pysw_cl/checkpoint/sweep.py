@@ -73,7 +73,7 @@ class SavedSweep:
         self.heights = interval.SlabHeights(
             self.m,
             self.n,
-            quantum=engine.row_quantum,
+            quantum=engine.plan.strip_rows,
             device_rows=plan.device_rows,
             pipeline_lag=plan.pipeline_lag,
             disk_size=disk_size,

@@ -124,7 +124,7 @@ def find_end_banded(
     ``save``: keep the rows that the traceback restarts from.  ``prunes``: without a proof the
     caller prunes the whole matrix by ``Banded.least``.
     """
-    found, tiles = Banded(), BandTiles(*problem.shape, engine.plan, engine.row_quantum)
+    found, tiles = Banded(), BandTiles(*problem.shape, engine.plan, engine.plan.strip_rows)
     choice = _BandChoice(problem, tiles, assumed, save, prunes)
     while (one := choice.next()) is not None:
         grid, edges = None, problem.edges

@@ -75,7 +75,7 @@ def _step(engine: Engine, problem: Problem, grid: RestartPoints, area: Area, pat
     cell = Area(area.row + row, path.row, area.column + column, path.column)
     m, n = cell.shape
     able, most = engine.for_moves, engine.plan.traceback_tile_cells
-    small = m <= able.row_quantum and n <= able.plan.tuning.traceback.least_columns
+    small = m <= able.plan.strip_rows and n <= able.plan.tuning.traceback.least_columns
     if small or able.plan.moves_bytes(m, n) <= most // 2:  # 4 bits a cell
         result = able.tile(problem.tile(cell, edges, store_moves=True))
         assert result.moves is not None

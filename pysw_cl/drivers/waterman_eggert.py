@@ -121,7 +121,7 @@ class _Tiles:
     def __post_init__(self) -> None:
         m, n = self.problem.shape
         tuning = self.engine.plan.tuning.traceback
-        self.rows = grid_places(tuning, m, self.engine.row_quantum)
+        self.rows = grid_places(tuning, m, self.engine.plan.strip_rows)
         self.columns = grid_places(tuning, n, 1)
         self.grid = SweptGrid.over(self.problem.edges, self.rows, self.columns)
         cells = product(enumerate(pairwise(self.rows)), enumerate(pairwise(self.columns)))

@@ -29,14 +29,13 @@ class Engine:
     """Computes tiles exactly.
 
     A subclass has a ``name`` and :meth:`tile`; the rest has defaults.  ``plan``: the plan that it
-    runs.  ``row_quantum``: tiles waste no work if their height is a multiple of it.
-    ``peak_bytes``: the most device memory that one tile took so far.  ``captures_inside``: special
-    rows and columns are captured inside a tile; otherwise a sweep cuts its tiles there.
+    runs; tiles waste no work if their height is a multiple of its strips'.  ``peak_bytes``: the
+    most device memory that one tile took so far.  ``captures_inside``: special rows and columns are
+    captured inside a tile; otherwise a sweep cuts its tiles there.
     """
 
     name: str = ""
     plan: Plan = Plan()
-    row_quantum: int = 1
     peak_bytes: int = 0
     captures_inside: bool = False
 
@@ -112,8 +111,7 @@ class EngineLike(Engine):
 
     def __init__(self, like: Engine) -> None:
         self.like = like
-        self.name, self.plan, self.row_quantum = like.name, like.plan, like.row_quantum
-        self.captures_inside = like.captures_inside
+        self.name, self.plan, self.captures_inside = like.name, like.plan, like.captures_inside
 
 
 class TilePipeline(Protocol):

@@ -84,7 +84,8 @@ def _tile_rows(engine: Engine, state: SweepState, slab: Slab) -> Iterator[TileRo
     special_columns = () if captures else tuple(slab.columns)
     places = [slab.start, slab.end]
     if height > rows or special_rows:  # else one tile, as high as it is
-        quantum = strip_rows(engine.plan, rows, step) if captures else engine.row_quantum
+        plan = engine.plan
+        quantum = strip_rows(plan, rows, step) if captures else plan.strip_rows
         found = cuts(height, rows, quantum, special_rows, tiles=True)
         places = [slab.start + place for place in found]
 

@@ -70,7 +70,6 @@ class ScheduleChecker(Engine):
         if order not in ORDERS:
             raise InternalError(f"order {order!r} is not one of {', '.join(ORDERS)}")
         self.plan = replace(plan, engine=self.name)
-        self.row_quantum = plan.strip_rows
         self.captures_inside = plan.form == "ticketed"
         self.order, self.again, self.portions, self.warps = order, again, portions, warps
         self.counts: list[TileCount] = []

@@ -216,7 +216,7 @@ def test_edges_stream_between_threads(name: str, side: str) -> None:
     to end: the first refuses to go on after a tile until the second has done one."""
     engine = make_engine(name)
     rng = np.random.default_rng(8)
-    step = max(engine.row_quantum, 16)
+    step = max(engine.plan.strip_rows, 16)
     m, n = 3 * step + 5, 3 * step + 9
     query, target = random_pair(rng, 4, m, n)
     border = Border(False, OPENING, 1)

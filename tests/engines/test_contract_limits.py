@@ -76,7 +76,7 @@ def test_pruning_changes_nothing(name: str) -> None:
                 computed = sum(result.cells.values())
                 assert computed + result.pruned_cells == m * n
                 pruned += result.pruned_cells
-    if make_engine(name).row_quantum < 30:
+    if make_engine(name).plan.strip_rows < 30:
         assert pruned > 0
 
 
@@ -96,7 +96,7 @@ def test_a_tie_that_comes_earlier_is_not_pruned(name: str) -> None:
             best = min([(*known, score), (row, column, score)])
             found = [(h.row, h.column, h.score) for h in result.hits]
             assert min([(*known, score), *found]) == best
-            if shape == (8, 8) and make_engine(name).row_quantum <= 8:
+            if shape == (8, 8) and make_engine(name).plan.strip_rows <= 8:
                 assert result.pruned
 
 
@@ -141,8 +141,8 @@ class Counted(Engine):
     def __init__(self, name: str) -> None:
         plan = Plan(engine="counting", form="two-phase", B=2, T=4, alpha=2)
         self.engine = ScheduleChecker(plan) if name == "counting" else make_engine(name)
-        self.name, self.row_quantum = self.engine.name, self.engine.row_quantum
-        self.plan, self.captures_inside = self.engine.plan, self.engine.captures_inside
+        self.name, self.plan = self.engine.name, self.engine.plan
+        self.captures_inside = self.engine.captures_inside
         self.tiles = 0
 
     def tile(self, job: TileJob) -> TileResult:

@@ -50,8 +50,7 @@ class Watched(Engine):
         self, engine: Engine, name: str, events: Events, held: int = -1, until: str = ""
     ) -> None:
         self.engine, self.name, self.events = engine, name, events
-        self.plan, self.row_quantum = engine.plan, engine.row_quantum
-        self.captures_inside = engine.captures_inside
+        self.plan, self.captures_inside = engine.plan, engine.captures_inside
         self.held, self.until, self.count = held, until, 0
 
     def tile(self, job: TileJob) -> TileResult:

@@ -63,7 +63,7 @@ class WavefrontEngine(Engine):
         """``holds``: it may hold small matrices whole.  ``row_scan``: makes the engine for tiles
         that are computed sooner row by row."""
         self.runtime, self._holds, self._make_row_scan = runtime, holds, row_scan
-        self.plan, self.row_quantum = plan, plan.strip_rows
+        self.plan = plan
         self.peak_bytes, self.captures_inside = 0, plan.captures_inside
         self._room = RetainedBuffers()  # memory that is kept from tile to tile
         self._watch = Stopwatch(runtime.times)
