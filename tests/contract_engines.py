@@ -146,6 +146,7 @@ def assert_edge(found: Edge | None, wanted: Edge | None, opening: int) -> None:
     if wanted is None or found is None:
         assert found is wanted
         return
+    found, wanted = (edge.read(0, len(edge)) for edge in (found, wanted))
     assert found.h.dtype == found.x.dtype == np.int32
     np.testing.assert_array_equal(found.h, wanted.h)
     np.testing.assert_array_equal(found.x, wanted.x)

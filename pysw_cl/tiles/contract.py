@@ -1,10 +1,7 @@
 """The tile contract: what every engine does, and what some engines can do beyond it.
 
-An engine is one class with one method, :meth:`Engine.tile`.  Anything else is a capability object.
-A driver asks for it, and has another way where it is None.  The capabilities are: tiles that follow
-each other on the device (:class:`TilePipeline`), many tiles in one launch (:class:`TileBatch`),
-compressed edges on the device, matrices that are held whole (:class:`HeldMatrix`), paths in many
-boxes in one launch (:class:`BoxPaths`).
+An engine is one class with one method, :meth:`Engine.tile`.  Anything else is a capability: a
+driver asks for it, and has another way where the engine lacks it.
 """
 
 from __future__ import annotations

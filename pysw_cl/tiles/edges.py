@@ -1,10 +1,9 @@
 """Edges of tiles: their cells, their sources and their sinks.
 
-Cells are counted from 1: cell (i, j) ends after i query and j target letters.  An edge holds two
-32-bit integers for each cell, H and X.  On a row (top, bottom) X is F^ = max(F, H - gap_open), on a
-column (left, right) E^ = max(E, H - gap_open).  The next cell's gap score is X - gap_extend.
-X always lies within [H - gap_open, H], so an edge holds no infinities and is the same for every
-engine.
+An edge holds two 32-bit integers for each cell, H and X.  On a row (top, bottom) X is
+F^ = max(F, H - gap_open), on a column (left, right) E^ = max(E, H - gap_open).  The next cell's gap
+score is X - gap_extend.  X always lies within [H - gap_open, H], so an edge holds no infinities and
+is the same for every engine.  Cells are counted from 1.
 """
 
 from __future__ import annotations
@@ -128,16 +127,6 @@ class DeviceEdge(Source):
         edge = Edge(*(self.copy(self.buffer, stop - start, place) for place in places))
         return edge.restored() if self.may_be_unreachable else edge
 
-    @property
-    def h(self) -> Ints:
-        """H of all cells."""
-        return self.read(0, self.length).h
-
-    @property
-    def x(self) -> Ints:
-        """X of all cells."""
-        return self.read(0, self.length).x
-
     def read_h(self, start: int, stop: int, step: int = 1) -> Ints:
         return self.copy(self.buffer, stop - start, self.h_place + start)[::step]
 
@@ -168,37 +157,26 @@ class Border(Source):
 class EdgeArray(Source):
     """An edge in memory: a sink while it is written, a source afterwards.
 
-    Cells that are never written are unreachable.  ``on_device``: the same cells on the device,
-    until they are needed in memory.
+    Cells that are never written are unreachable.
     """
 
     def __init__(self, length: int) -> None:
         self._length = length
-        #: The cells, and do their arrays belong to whoever wrote them?
-        self._cells: Edge | None = None
-        self._lent = False
-        self.on_device: DeviceEdge | None = None
+        self._cells: Edge | DeviceEdge | None = None
+        #: The same, if their arrays do not belong to whoever wrote them.
+        self._own: Edge | None = None
 
     def __len__(self) -> int:
         return self._length
 
     @property
-    def h(self) -> Ints:
-        """H of all cells."""
-        return self._all().h
+    def on_device(self) -> DeviceEdge | None:
+        """The cells, if they are on the device."""
+        return self._cells if isinstance(self._cells, DeviceEdge) else None
 
-    @property
-    def x(self) -> Ints:
-        """X of all cells."""
-        return self._all().x
-
-    def _all(self) -> Edge:
-        if self.on_device is not None:
-            self._cells, self.on_device = self.on_device.read(0, self._length), None
-        if self._cells is None:
-            h = np.full(self._length, UNREACHABLE, np.int32)
-            self._cells = Edge(h, h.copy())
-        return self._cells
+    def clear(self) -> None:
+        """Forget the cells, so that their memory can be freed."""
+        self._cells = self._own = None
 
     def write(self, start: int, edge: Edge | DeviceEdge) -> None:
         """Store the cells from ``start + 1`` on.
@@ -206,20 +184,25 @@ class EdgeArray(Source):
         All cells at once, if they stay valid, are stored without a copy; the caller must not change
         them afterwards."""
         if len(edge) == self._length and not edge.temporary:
-            self.on_device = edge if isinstance(edge, DeviceEdge) else None
-            self._cells, self._lent = None if isinstance(edge, DeviceEdge) else edge, True
+            self._cells, self._own = edge, None
             return
-        cells, edge, stop = self._all(), edge.read(0, len(edge)), start + len(edge)
-        if self._lent:
-            cells = self._cells = Edge(cells.h.copy(), cells.x.copy())
-            self._lent = False
-        cells.h[start:stop], cells.x[start:stop] = edge.h, edge.x
+        if self._own is None:
+            cells = self._now().read(0, self._length)
+            self._cells = self._own = Edge(cells.h.copy(), cells.x.copy())
+        edge, stop = edge.read(0, len(edge)), start + len(edge)
+        self._own.h[start:stop], self._own.x[start:stop] = edge.h, edge.x
 
     def read(self, start: int, stop: int) -> Edge:
-        return (self._all() if self.on_device is None else self.on_device).read(start, stop)
+        return self._now().read(start, stop)
 
     def read_h(self, start: int, stop: int, step: int = 1) -> Ints:
-        return (self._all() if self.on_device is None else self.on_device).read_h(start, stop, step)
+        return self._now().read_h(start, stop, step)
+
+    def _now(self) -> Edge | DeviceEdge:
+        if self._cells is None:
+            level = repeated(UNREACHABLE, self._length)
+            self._cells = Edge(level, level)
+        return self._cells
 
 
 @dataclass(frozen=True)

@@ -151,7 +151,7 @@ class SweepState:
             best = result.hits[0]
             found.bests[area] = Hit(best.score, area.row + best.row, area.column + best.column)
         if result.pruned:
-            found.thinned[area] = result.pruned
+            found.skipped[area] = result.pruned
         found.add_cost(result)
         found.add_execution(result.execution, area.cells)
         self._pass_on(slab, area, result)
@@ -159,7 +159,7 @@ class SweepState:
     def take_skipped(self, slab: Slab, area: Area) -> TileResult:
         """Take a tile that is skipped: no path through it matters, so its edges hold the floor or
         unreachable cells."""
-        slab.found.pruned.append(area)
+        slab.found.skipped[area] = area.cells
         floor, gap_open = self.rectangle.floor, self.rectangle.scoring.gap_open
         edge = Edge.unreachable if floor is None else partial(Edge.level, floor, gap_open=gap_open)
         rows, columns = self.special_lines(slab, area)
@@ -237,7 +237,7 @@ class SweepState:
         computed are reached by a gap."""
         row, row_end, first, last = inside
         outside = Area(row, row_end, 0, first), Area(row, row_end, last, self.n)
-        slab.found.pruned += [area for area in outside if area.cells]
+        slab.found.skipped |= {area: area.cells for area in outside if area.cells}
         self._done += sum(area.cells for area in outside)
         if last > self._last_above:
             assert isinstance(self.above, EdgeArray)

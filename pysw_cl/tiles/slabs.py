@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import chain, pairwise, product
-from math import nan
+from math import isnan, nan
 from typing import Any
 
 import numpy as np
@@ -64,8 +64,8 @@ class TileMap:
             sides = np.array([0, shape[0]]), np.array([0, shape[1]])
             values = [*tops.values()] or [nan], [*skipped.values()] or [0]
             return cls(*sides, np.array([values[0]], float), np.array([values[1]], float))
-        rows = _cuts(shape[0], [(area.row - start, area.row_end - start) for area in areas])
-        columns = _cuts(shape[1], [(area.column, area.column_end) for area in areas])
+        rows = np.unique([0, shape[0], *(row - start for area in areas for row in area[:2])])
+        columns = np.unique([0, shape[1], *(column for area in areas for column in area[2:])])
         scores = np.full((len(rows) - 1, len(columns) - 1), np.nan)
         skipped_cells = np.zeros(scores.shape)
 
@@ -96,13 +96,10 @@ class TileMap:
         skipped: dict[Area, float] = {}
         for first, slab in slabs.items():
             sides = product(pairwise((slab.rows + first).tolist()), pairwise(slab.columns.tolist()))
-            for (rows, columns), score, share in zip(
-                sides, slab.scores.flat, slab.pruned.flat, strict=True
-            ):
-                if not np.isnan(score):
-                    tops[Area(*rows, *columns)] = float(score)
-                if share:
-                    skipped[Area(*rows, *columns)] = float(share)
+            areas = [Area(*rows, *columns) for rows, columns in sides]
+            scores, shares = slab.scores.ravel().tolist(), slab.pruned.ravel().tolist()
+            tops |= {a: score for a, score in zip(areas, scores, strict=True) if not isnan(score)}
+            skipped |= {a: share for a, share in zip(areas, shares, strict=True) if share}
         return cls.of(shape, tops, skipped)
 
     def facts(self) -> dict[str, Any]:
@@ -136,11 +133,6 @@ class TileMap:
         if not frame.minus:
             return TileMap(self.rows + frame.row, columns, scores, self.pruned)
         return TileMap(frame.row_end - self.rows[::-1], columns, scores[::-1], self.pruned[::-1])
-
-
-def _cuts(length: int, spans: list[tuple[int, int]]) -> NDArray[np.int64]:
-    places = {0, length, *(place for span in spans for place in span)}
-    return np.array(sorted(places), np.int64)
 
 
 def _groups(count: int) -> list[int]:
@@ -261,9 +253,8 @@ class SweepResult(Costs):
     tops: dict[Area, int] = field(default_factory=dict)
     #: The best cell of each tile that has one, where `Want.each_tile` asks for them.
     bests: dict[Area, Hit] = field(default_factory=dict)
-    #: The areas that were skipped, and how many cells were skipped inside each other tile.
-    pruned: list[Area] = field(default_factory=list)
-    thinned: dict[Area, int] = field(default_factory=dict)
+    #: How many cells were skipped in each area.
+    skipped: dict[Area, int] = field(default_factory=dict)
     #: How the largest tile was computed, and its cells.
     execution: Execution | None = None
     most: int = 0
@@ -271,20 +262,18 @@ class SweepResult(Costs):
     @property
     def pruned_cells(self) -> int:
         """All skipped cells."""
-        return sum(area.cells for area in self.pruned) + sum(self.thinned.values())
+        return sum(self.skipped.values())
 
     def tile_map(self, shape: tuple[int, int], start: int = 0) -> TileMap:
         """The map of a part of this shape that begins at a row."""
-        skipped = dict.fromkeys(self.pruned, 1.0)
-        skipped |= {area: count / area.cells for area, count in self.thinned.items()}
+        skipped = {area: count / area.cells for area, count in self.skipped.items()}
         return TileMap.of(shape, self.tops, skipped, start)
 
     def add(self, other: SweepResult) -> None:
         """Add the result of a part of the sweep, but for its best cells."""
         self.tops |= other.tops
         self.bests |= other.bests
-        self.pruned += other.pruned
-        self.thinned |= other.thinned
+        self.skipped |= other.skipped
         self.add_cost(other)
         self.add_execution(other.execution, other.most)
 

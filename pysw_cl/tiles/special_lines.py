@@ -108,5 +108,5 @@ class SweptGrid(RestartGrid):
             whole = len(smaller) == len(kept)
             lines.append(smaller if whole else dict(kept))
             for edge in kept.values() if whole else ():
-                edge.on_device = None
+                edge.clear()
         return RestartGrid(self.edges, *lines)

@@ -2,11 +2,8 @@
 
 A tile is all that the host, a second device or another machine needs to know about: codes and two
 edges in, two edges and the best cells out.  A job and a result are plain values, which
-:mod:`pysw_cl.tiles.codec` turns into bytes and back.  Engines are in
-:mod:`pysw_cl.tiles.contract`, and edges in :mod:`pysw_cl.tiles.edges`.
-
-Cells are counted from 1: cell (i, j) ends after i query and j target letters, so row i and
-column j of a hit are half-open end coordinates.
+:mod:`pysw_cl.tiles.codec` turns into bytes and back.  Cells are counted from 1, so row and column
+of a hit are half-open end coordinates.
 """
 
 from __future__ import annotations
@@ -83,7 +80,7 @@ class Box(NamedTuple):
         """H of the corner, the row above the box, and the column to its left.
 
         Any gap may lead into the box, so X is H there.  The matrix's own borders are as ever."""
-        area, (above, left) = self.area, self.before
+        (m, n), (above, left) = self.area.shape, self.before
 
         def edge(most: int, first: int, length: int) -> Edge:
             if most == 0:
@@ -92,8 +89,7 @@ class Box(NamedTuple):
             h = np.minimum(most, steps).astype(np.int32)
             return Edge(h, h)
 
-        top = edge(above, left, area.column_end - area.column)
-        return min(above, left), top, edge(left, above, area.row_end - area.row)
+        return min(above, left), edge(above, left, n), edge(left, above, m)
 
     def proves(self, row: int, column: int) -> bool:
         """Is a path in the box that begins after so many of its rows and columns the canonical path
@@ -247,10 +243,8 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class TileJob:
-    """One tile to compute: codes and edges in.  Plain values only, so that it can be sent.
-
-    It has many fields because they are all that an engine is told, and the codec stores each.
-    """
+    """One tile to compute: codes and edges in.  Plain values only, so that it can be sent: all that
+    an engine is told."""
 
     #: m >= 1 codes, and n >= 1 codes.
     query: Codes
@@ -343,8 +337,8 @@ class Traced:
     ended: bool
 
 
-@dataclass(frozen=True)
-class TileResult:
+@dataclass
+class TileResult(Costs):
     """The result of a tile: edges out, the best cells, and the cost."""
 
     #: The bottom edge (n cells) and the right edge (m cells); None: not needed.
@@ -356,10 +350,6 @@ class TileResult:
     #: the threshold.  Lanes of 11 bits know it where it is the best of all.  Elsewhere they give a
     #: number below that, or below the threshold, that no score exceeds.
     top: int | None = None
-    #: See `Costs`.
-    cells: dict[str, int] = field(default_factory=dict)
-    launches: int = 0
-    again: int = 0
     #: The moves, if they are stored.
     moves: StoredMoves | None = None
     #: Skipped cells.

@@ -25,25 +25,14 @@ def by_parts(
     columns: tuple[int, ...],
     ignored: Callable[[Area], bool] = lambda area: False,
 ) -> TileResult:
-    """The result of ``job``, computed in parts that are cut at ``rows`` and ``columns``.
-
-    The cuts are sorted and inside the tile.  ``tile`` computes one part, with the special rows and
-    columns of the job that lie inside it.  No moves are stored.  The best cells of ``ignored``
-    parts do not count.
-    """
+    """The result of ``job``, computed by ``tile`` in parts that are cut at ``rows`` and ``columns``
+    (sorted, inside the tile), without moves.  The best cells of ``ignored`` parts do not count."""
     m, n = job.size
     bottom, right = EdgeArray(n), EdgeArray(m)
     special_rows = {row: EdgeArray(n) for row in job.rows}
     special_columns = {column: EdgeArray(m) for column in job.columns}
-    edges = Edges(
-        job.corner,
-        job.above,
-        job.left,
-        bottom if job.bottom else None,
-        right if job.right else None,
-        special_rows,
-        special_columns,
-    )
+    sinks = bottom if job.bottom else None, right if job.right else None
+    edges = Edges(job.corner, job.above, job.left, *sinks, special_rows, special_columns)
     whole = Rectangle(View(job.query), View(job.target), job.scoring, job.floor, job.forbidden)
     state = SweepState(whole, edges, _PartCells(job), Slabs(m, edges, (m, n)))
     slab = Slab(0, m, special_columns)
@@ -53,19 +42,17 @@ def by_parts(
             assert part is not None
             # (without the search for a best cell, another kernel would have to be built)
             parts.take(area, tile(replace(part, threshold=NEVER) if ignored(area) else part))
-    found = slab.found
-    return TileResult(
+    found = TileResult(
         bottom.read(0, n) if job.bottom else None,
         right.read(0, m) if job.right else None,
         state.best.hits,
-        max(found.tops.values(), default=None),
-        cells=found.cells,
-        launches=found.launches,
-        again=found.again,
-        pruned=found.pruned_cells,
+        max(slab.found.tops.values(), default=None),
+        pruned=slab.found.pruned_cells,
         rows={row: edge.read(0, n) for row, edge in special_rows.items()},
         columns={column: edge.read(0, m) for column, edge in special_columns.items()},
     )
+    found.add_cost(slab.found)
+    return found
 
 
 class _PartCells(BestCells):
@@ -81,8 +68,8 @@ class _PartCells(BestCells):
         return self._after and (self._after[0] + rows, self._after[1] + columns)
 
     def threshold(self, area: Area) -> int | None:
-        """The score that a cell of a part must reach to be one of the best: that of the last of
-        them, and one more where every cell of the part comes after it."""
+        """That of the last of the best cells, and one more where all cells of the part come after
+        it."""
         if len(self.hits) < self.want.count:
             return self.want.threshold
         self.hits = Hits(self.hits.cells, self.want.count)
@@ -91,18 +78,14 @@ class _PartCells(BestCells):
         return int(last.score) + int(later)
 
 
-def collected(
-    tile: Callable[..., TileResult],
-    job: TileJob,
-    least_hits: int,
-) -> TileResult:
+def collected(tile: Callable[..., TileResult], job: TileJob, least_hits: int) -> TileResult:
     """The result of ``job`` with its ``count`` best cells.
 
     ``tile(job)`` computes any tile, and ``tile(job, capacity)`` collects at most ``capacity`` cells
-    of at least the job's threshold, and says how many there were (`TileResult.reached`).  If they
-    exceed the capacity, which is ``least_hits`` or more, the threshold rises to the count-th best
-    collected cell: ``count`` cells reach it.  If it cannot rise, because too many cells have equal
-    scores, the tile is halved; of equal cells those of the first half come first.
+    that reach the job's threshold, and counts all (`TileResult.reached`).  If they exceed the
+    capacity, which is ``least_hits`` or more, the threshold rises to the count-th best of them.  If
+    it cannot, because too many scores are equal, the tile is halved; of equal cells those of the
+    first half come first.
     """
     m, n = job.size
     least, capacity = job.threshold, max(min(4 * job.count, m * n), least_hits)

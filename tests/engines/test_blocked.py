@@ -120,7 +120,8 @@ def test_sweep_hands_each_tile_its_own(name: str) -> None:
             Want("all"),
             shape=shape,
         )
-        results.append((done.hits, *(a.tolist() for a in (bottom.h, bottom.x, right.h, right.x))))
+        lines = bottom.read(0, n), right.read(0, m)
+        results.append((done.hits, *((line.h.tolist(), line.x.tolist()) for line in lines)))
     assert results[0] == results[1]
 
 

@@ -97,7 +97,7 @@ def test_a_tie_that_comes_earlier_is_not_pruned(name: str) -> None:
             found = [(h.row, h.column, h.score) for h in result.hits]
             assert min([(*known, score), *found]) == best
             if shape == (8, 8) and make_engine(name).plan.strip_rows <= 8:
-                assert result.pruned
+                assert result.skipped
 
 
 @every_engine
@@ -115,7 +115,7 @@ def test_pruned_areas_emit_the_floor_or_the_sentinel(name: str, local: bool) -> 
     assert result.hits == []
     assert result.cells == {}
     assert result.launches == 0
-    assert sum(area.cells for area in result.pruned) == m * n
+    assert result.pruned_cells == m * n
     for edge in (bottom, right, rows[256].read(0, n), columns[150].read(0, m)):
         assert (edge.h == (0 if local else UNREACHABLE)).all()
         assert (edge.x == (-OPENING if local else UNREACHABLE)).all()

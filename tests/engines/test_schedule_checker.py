@@ -407,12 +407,12 @@ def test_sweep_of_many_tiles(form: str, shape: tuple[int, int]) -> None:
     along, down = np.arange(1, n + 1), np.arange(1, m + 1)
     for i, sink in [*rows.items(), (m, edges.bottom)]:
         assert isinstance(sink, EdgeArray)
-        assert np.array_equal(sink.h, along + i)
-        assert np.array_equal(sink.x, -along)
+        cells = sink.read(0, n)
+        assert np.array_equal(cells.h, along + i) and np.array_equal(cells.x, -along)
     for j, sink in [*columns.items(), (n, edges.right)]:
         assert isinstance(sink, EdgeArray)
-        assert np.array_equal(sink.h, down + j)
-        assert np.array_equal(sink.x, -down)
+        cells = sink.read(0, m)
+        assert np.array_equal(cells.h, down + j) and np.array_equal(cells.x, -down)
 
 
 @pytest.mark.parametrize("mode", ["local", "global"])

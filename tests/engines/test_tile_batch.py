@@ -289,8 +289,6 @@ def test_an_edge_that_stays_where_it_was_computed(lost: bool) -> None:
         np.testing.assert_array_equal(part.h, wanted.h[start:stop])
         np.testing.assert_array_equal(part.x, wanted.x[start:stop])
         assert len(kept.read_h(start, stop)) == stop - start
-    np.testing.assert_array_equal(kept.h, wanted.h)
-    np.testing.assert_array_equal(kept.x, wanted.x)
 
 
 def test_an_array_of_an_edge_that_was_kept_elsewhere() -> None:
@@ -302,6 +300,7 @@ def test_an_array_of_an_edge_that_was_kept_elsewhere() -> None:
     array.write(20, Edge(np.full(3, 77, np.int32), np.full(3, 70, np.int32)))
     assert array.on_device is None  # it is an array from now on
     assert array.read(19, 24).h.tolist() == [wanted.h[19], 77, 77, 77, wanted.h[23]]
-    assert array.x[20:23].tolist() == [70] * 3 and array.x[10] == UNREACHABLE
+    x = array.read(0, 50).x
+    assert x[20:23].tolist() == [70] * 3 and x[10] == UNREACHABLE
     array.write(0, wanted)
-    assert array.read(0, 50).h is not None and array.h[20] == wanted.h[20]
+    assert array.h_at(20) == wanted.h[20]

@@ -115,8 +115,8 @@ class RowscanEngine(Engine):
             edge_of(job, *swept.right),
             hits,
             swept.top if job.best else None,
-            {f"rowscan/{plan.lane_set.family}/32": m * n},
-            swept.launches,
+            cells={f"rowscan/{plan.lane_set.family}/32": m * n},
+            launches=swept.launches,
             reached=reached,
         )
 
