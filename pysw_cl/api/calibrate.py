@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from math import inf
+from pathlib import Path
 from statistics import median
 
 import numpy as np
@@ -24,7 +26,6 @@ from ..planning.plan import Plan
 from ..planning.profiles.profile import Numbers, Profile
 from ..scoring.scoring import cached_scoring
 from .align import align
-from .busy import others
 from .calibrate_cases import GLOBAL, MODES, Case, checks, designed, letters_of
 
 #: Times that global strips share with local ones: of waiting for each other, of the ends of blocks,
@@ -45,6 +46,9 @@ REPEATS = 3
 SOME_RUNS = 3
 #: Nine of ten predictions are off by so much at least, whatever few runs say.
 LEAST_SPREAD = 0.03
+#: Others' share of the processors below which times are as on an idle machine, and the highest.
+IDLE, MOST = 0.05, 0.95
+STAT = Path("/proc/stat")
 
 
 def calibrated(
@@ -263,3 +267,27 @@ def first_uses(runtime: Runtime) -> dict[str, dict[str, float]]:
         for strips in case.work.strips:
             found[f"build/{strips.subject}"] = {"build": case.seconds[0]}
     return found
+
+
+def others() -> Callable[[], float]:
+    """What tells the share of this process's processors that others had from now until it is
+    called, beside which measured times are too long; 0 for little, and where the system does not
+    say it (Linux does)."""
+    if not (hasattr(os, "sched_getaffinity") and STAT.exists()):
+        return lambda: 0.0
+    own = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+
+    def seconds() -> float:
+        lines = [line.split() for line in STAT.read_text().splitlines()]
+        # user, nice, system; after idle and waiting interrupts of two kinds, and other machines
+        busy = sum(sum(map(int, one[1:4] + one[6:9])) for one in lines if one[0] in own)
+        return busy / os.sysconf("SC_CLK_TCK") - time.process_time()
+
+    began, before = time.monotonic(), seconds()
+
+    def share() -> float:
+        passed = max(1e-9, len(own) * (time.monotonic() - began))
+        found = min(MOST, (seconds() - before) / passed)
+        return found if found > IDLE else 0.0
+
+    return share

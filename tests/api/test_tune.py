@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import pysw_cl
-from pysw_cl.api import busy, calibrate, tune as tuning
+from pysw_cl.api import calibrate, tune as tuning
 from pysw_cl.api.calibrate import _scaled
 from pysw_cl.api.calibrate_cases import Case
 from pysw_cl.cli.main import main
@@ -312,8 +312,8 @@ def test_what_others_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     """By the ticks of the processors that this process may use."""
     stat, clock = tmp_path / "stat", {"monotonic": 0.0, "process_time": 3.0}
     clocks = {name: partial(clock.__getitem__, name) for name in clock}
-    monkeypatch.setattr(busy, "time", SimpleNamespace(**clocks))
-    monkeypatch.setattr(busy, "STAT", stat)
+    monkeypatch.setattr(calibrate, "time", SimpleNamespace(**clocks))
+    monkeypatch.setattr(calibrate, "STAT", stat)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 2}, raising=False)
     tick = os.sysconf("SC_CLK_TCK")
 
@@ -323,14 +323,14 @@ def test_what_others_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         stat.write_text("\n".join([*lines, "intr 1 2"]))
 
     work(100)
-    share = busy.others()
+    share = calibrate.others()
     clock["monotonic"], clock["process_time"] = 10.0, 8.0
     work(105)  # 10 s on both, of which 5 were ours, in 20
     assert share() == pytest.approx(0.25)
     clock["process_time"] = 12.5
     assert share() == 0
-    monkeypatch.setattr(busy, "STAT", tmp_path / "none")
-    assert busy.others()() == 0
+    monkeypatch.setattr(calibrate, "STAT", tmp_path / "none")
+    assert calibrate.others()() == 0
 
 
 def test_progress(clockwork: Clockwork) -> None:
