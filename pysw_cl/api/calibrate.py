@@ -21,7 +21,7 @@ from ..engines.plans import default_plan
 from ..engines.registry import setting_of
 from ..opencl.device import Runtime
 from ..planning.model.runs import Work, errors, fitted, nonnegative, sweep_of, swept_again
-from ..planning.model.times import CUT, GENERIC, Pace, Times
+from ..planning.model.times import CUT, GENERIC, Machine, Pace
 from ..planning.plan import Plan
 from ..planning.profiles.profile import Numbers, Profile
 from ..scoring.scoring import cached_scoring
@@ -80,7 +80,7 @@ def calibrated(
     times = _with_lanes(plan, times, profile.times)
     if not missing:  # builds left time for those of paths
         times |= path_times(runtime, {**profile.times, **times}, PATHS * budget)
-    known = Times({**GENERIC.by_subject, **profile.times, **times})
+    known = GENERIC.having({**profile.times, **times})
     off = np.abs(errors([(case.work, median(case.seconds)) for case in done], known))
     spread = max(LEAST_SPREAD, float(np.quantile(off, 0.9))) if len(off) else profile.spread
     busy = beside() if runtime.info.kind == "cpu" else 0.0
@@ -137,7 +137,7 @@ def _fitted(cases: list[Case]) -> dict[str, Numbers]:
 
     Of kernels first those of strips, then of global ones, which wait for each other as long as
     those do, then of sections, which do not: each of theirs passes special columns."""
-    times, swept = Times({}), [case for case in cases if case.work.strips]
+    times, swept = Machine({}), [case for case in cases if case.work.strips]
     every = ((one, "alpha" in case.plan) for case in swept for one in case.work.strips)
     columns = [one for one, fixed in every if fixed or one.way == "rows"]
     if swept and default_plan(swept[0].runtime).machine.schedulers:
@@ -196,7 +196,7 @@ def _scaled(
     """Times of the subjects ``partly``: those that they had, as much longer or shorter as the cases
     took.  Not ``alone``: on cores that others use, which make runs longer only; there the ratios of
     a column and its rows are known."""
-    known = Times({**GENERIC.by_subject, **(before if alone else {})})
+    known = GENERIC.having(before if alone else {})
     ratios = dict[str, list[tuple[float, float]]]()
     for case in cases:
         subjects = {one.subject for one in case.work.strips}
@@ -218,7 +218,7 @@ def path_times(
 ) -> dict[str, dict[str, float]]:
     """The times of "path", given those of sweeps: of two pairs the seconds of a path less those of
     a score.  Each is run `REPEATS` times, or as long as the ``budget`` of seconds lasts."""
-    known = Times({**GENERIC.by_subject, **times})
+    known = GENERIC.having(times)
     setting = setting_of(runtime, None, cached_scoring((1, -3), None, None, "error"), "local")
     side, ends, rng = 20_000, time.monotonic() + budget, np.random.default_rng(5)
     while side < LONGEST_PATH and sweep_of(setting, side, side).seconds(known) < PATH_SECONDS:

@@ -189,7 +189,7 @@ def _square(case: partial[Case], plan: Plan, alpha: int, groups: Sequence[int]) 
 def _columns(plan: Plan, alpha: int, B: int) -> int:
     """The columns that so many strips sweep in about `SECONDS`, by what is known so far."""
     machine = plan.machine
-    line = machine.times.pace(f"wavefront/{plan.lanes}").line(alpha, machine.share(B))
+    line = machine.pace(f"wavefront/{plan.lanes}").line(alpha, machine.share(B))
     pace = line.pace(machine.busy(B, B), plan.chunk)
     return int(min(400_000, max(3000, SECONDS / max(pace, 1e-10))))
 

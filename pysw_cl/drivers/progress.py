@@ -135,7 +135,7 @@ class PairProgress:
         self._stages, self._strands, self._strand = 1 + path, strands, 0
         #: Work of the path, and of all that a strand has, as foreseen with the last sweep.
         self._path = self._all = 0.0
-        if run.staged and f"{plan.engine}/{plan.lanes}" in plan.machine.times.by_subject:
+        if run.staged and f"{plan.engine}/{plan.lanes}" in plan.machine.by_subject:
             run.speed = self._cells / plan.cost.matrix(plan, *shape, plan.tile_shape(*shape))
         run.begin(strands * self._cells * (1 + PATH * path))
 

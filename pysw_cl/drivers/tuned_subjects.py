@@ -168,7 +168,7 @@ def subjects_of(runtime: Runtime) -> dict[str, Subject]:
     for wishes, weight in ((None, 4), ({"engine": "rowscan"}, 1)):
         plan = plan_on(runtime, wishes)
         name = f"{plan.engine}/{plan.lanes}"
-        used = wishes is None or name in plan.machine.times.by_subject
+        used = wishes is None or name in plan.machine.by_subject
         found[name] = Subject(name, plan, runtime, weight if used else 0)
     return found
 

@@ -25,7 +25,7 @@ T = TypeVar("T")
 def _machine(runtime: Runtime) -> Machine:
     """What the profile of a device says of its speed."""
     schedulers = runtime.traits.schedulers * runtime.info.compute_units
-    return Machine(GENERIC.having(runtime.profile()[0].times), schedulers)
+    return GENERIC.having(runtime.profile()[0].times).on(schedulers)
 
 
 def default_plan(runtime: Runtime) -> Plan:

@@ -137,7 +137,7 @@ def setting_of(runtime: Runtime, wishes: Wishes, scoring: Scoring, mode: str) ->
     """What the model of the run time is asked about comparisons with this scoring and ``mode`` on a
     device, with the ``wishes`` for a plan.  Raises PlanError as `make_plan` does."""
     plan, free = plan_on(runtime, wishes), is_free(wishes)
-    if plan.machine.times.known(plan.engine) is None:
+    if plan.machine.known(plan.engine) is None:
         raise PlanError(f"plan: nobody has measured how long the engine {plan.engine!r} takes")
     scan, seen = default_rowscan(runtime) if free else None, Seen(few=scoring.source.few)
     return Given(plan, scoring, mode == "local", runtime.facts, seen, scan, holds=free)
@@ -245,5 +245,5 @@ def _known_of(runtime: Runtime, kind: Kind) -> Known:
 def foreseen_on(runtime: Runtime, kind: Kind) -> tuple[float, float]:
     """What the model says of a job on a device: see `Known`."""
     setting = setting_of(runtime, None, kind.scoring, kind.mode)
-    times, work = setting.plan.machine.times, sweep_of(setting, kind.m, kind.n)
+    times, work = setting.plan.machine, sweep_of(setting, kind.m, kind.n)
     return max(work.seconds(times), 1e-9), first_use(work, times) or 3.0  # not measured

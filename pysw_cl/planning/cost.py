@@ -98,7 +98,7 @@ class StripCost(Cost):
         alpha, B = np.array(alphas)[:, None, None], np.array(groups)[:, None]
         chunk = np.array(chunks)
         wave = self.wave(plan, alpha, m, n, B, chunk)
-        line = machine.times.pace(f"{plan.engine}/{plan.lanes}").lines(alpha, wave.share)
+        line = machine.pace(f"{plan.engine}/{plan.lanes}").lines(alpha, wave.share)
         costs = np.broadcast_to(line.seconds(wave, chunk), (len(alphas), len(groups), len(chunks)))
         costs = costs.reshape(len(alphas), -1)
         found = zip(costs.min(axis=1).tolist(), costs.argmin(axis=1).tolist(), strict=True)
@@ -115,7 +115,7 @@ class StripCost(Cost):
     def sections(self, plan: PlanFields, cut: Cut, m: int, n: int) -> Count:
         """See `Cost`."""
         wave, checks = self.side_by_side(plan, cut, m, n), (cut.sections - 1) * m
-        checking = checks * (1 - cut.proven) * plan.machine.times.of("call").get("check", 0.0)
+        checking = checks * (1 - cut.proven) * plan.machine.of("call").get("check", 0.0)
         return _section_line(plan, cut, wave.share).seconds(wave, cut.chunk) + checking
 
     def side_by_side(self, plan: PlanFields, cut: Cut, m: int, n: int) -> Wave:
@@ -139,7 +139,7 @@ class StripCost(Cost):
     def tile_with_moves(self, plan: PlanFields, alpha: int, m: int, n: int) -> float:
         """Such a tile has few strips, each with a scheduler to itself, so a step takes its latency.
         Where nobody measured that, it costs as without moves."""
-        own = plan.machine.times.by_subject.get(f"moves/{plan.lanes}")
+        own = plan.machine.by_subject.get(f"moves/{plan.lanes}")
         if own is None:
             return self.tile(plan, alpha, m, n)
         at_once = 1 if plan.form == "two-phase" else plan.B  # in two phases one group does all
@@ -167,7 +167,7 @@ class RowCost(StripCost):
 
 def _section_line(plan: PlanFields, cut: Cut, share: Count) -> Line:
     """What strips of sections take, of which so many share a scheduler."""
-    pace = plan.machine.times.pace(f"{plan.engine}/{plan.lanes}/{CUT}")
+    pace = plan.machine.pace(f"{plan.engine}/{plan.lanes}/{CUT}")
     return (pace.lines if isinstance(cut.alpha, np.ndarray) else pace.line)(cut.alpha, share)
 
 

@@ -110,7 +110,7 @@ class Plan(PlanFields):
             strips = -(-m // (plan.T * alpha))
             return 4 * strips * plan.T * (n + plan.T) <= self.traceback_tile_cells // 2
 
-        if f"moves/{plan.lanes}" not in self.machine.times.by_subject:
+        if f"moves/{plan.lanes}" not in self.machine.by_subject:
             alphas = ()
         tried = [alpha for alpha in alphas if alpha < plan.alpha and fits(alpha)]
         tried.append(plan.alpha)

@@ -20,8 +20,6 @@ VERSION = 3
 FORMS = ("ticketed", "two-phase")
 #: Bytes of local memory of a lane at most.
 LANE_BYTES = 24
-#: A device of which nothing is known.
-UNKNOWN = Machine(GENERIC)
 #: The field that is not stored, and all that are no wishes.
 PASSING = "machine"
 OWN = ("device", "alpha_fixed", "B_fixed", "tuning", PASSING)
@@ -57,7 +55,7 @@ class PlanFields:
     B_fixed: bool = False
     tuning: Tuning = field(default_factory=default_tuning)
     #: What is known of the device's speed, which no wish changes and which is not stored.
-    machine: Machine = field(default=UNKNOWN, compare=False, repr=False)
+    machine: Machine = field(default=GENERIC, compare=False, repr=False)
 
     #: What ``form`` may be.
     forms: ClassVar[tuple[str, ...]] = FORMS

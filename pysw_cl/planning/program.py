@@ -114,7 +114,7 @@ def _heights(plan: Plan, alphas: tuple[int, ...], m: int, rows: tuple[int, ...])
 def striped_rows(plan: Plan) -> float:
     """How many rows of a lane at a lag take as long as those of a plan's lanes at the same column,
     by the device's profile."""
-    own = plan.machine.times.of("striped")
+    own = plan.machine.of("striped")
     return own.get("row", 1.0) * plan.alpha + own.get("column", 0.0)
 
 
@@ -140,7 +140,7 @@ def mixed_plan(
 def in_mixed_lanes(plan: Plan) -> Plan | None:
     """The plan in lanes of 11 bits; None where there are none, or their times are not known."""
     lanes = plan.lane_set
-    known = f"{plan.engine}/{lanes.mixed}" in plan.machine.times.by_subject
+    known = f"{plan.engine}/{lanes.mixed}" in plan.machine.by_subject
     if lanes.mixed is None or not known or plan.alpha_fixed or plan.B_fixed:
         return None
     usual = LANE_SETS[lanes.mixed].defaults

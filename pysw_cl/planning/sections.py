@@ -200,7 +200,7 @@ def sooner_by_rows(plan: Plan, scan: Plan, m: int, n: int, prunable: bool) -> bo
     """Does the row scan by the plan ``scan`` compute a tile of m x n cells sooner than strips do?
     Not where its times are unknown."""
     tuning = plan.tuning.sections
-    known = f"{scan.engine}/{scan.lanes}" in scan.machine.times.by_subject
+    known = f"{scan.engine}/{scan.lanes}" in scan.machine.by_subject
     if not known or not plan.may_be_cut(m, n):
         return False
     most = tuning.most_cost_beside_pruning if prunable else tuning.most_cost

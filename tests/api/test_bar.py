@@ -16,7 +16,7 @@ from pysw_cl.api.align import told
 from pysw_cl.api.bar import ProgressBar, duration
 from pysw_cl.drivers.progress import PairProgress, RunProgress, Stage
 from pysw_cl.errors import InputError
-from pysw_cl.planning.model.times import GENERIC, Machine
+from pysw_cl.planning.model.times import GENERIC
 from pysw_cl.planning.plan import Plan
 
 G = 10**9
@@ -259,7 +259,7 @@ def test_the_predicted_speed_comes_from_the_profile() -> None:
     PairProgress(run, plan, (5000, 6000), False)
     assert run.speed is None  # nobody measured this device
     times = GENERIC.having({"wavefront/vector": {"column": 0.0, "row": 1e-6}})
-    PairProgress(run, replace(plan, machine=Machine(times)), (2048 * 64, 10**6), False)
+    PairProgress(run, replace(plan, machine=times), (2048 * 64, 10**6), False)
     assert run.speed == pytest.approx(2 * 64 / 1e-6, rel=0.1)
 
 

@@ -29,7 +29,7 @@ from pysw_cl.engines.registry import engine_for
 from pysw_cl.errors import InputError, ProfileWarning
 from pysw_cl.folders import kernels_digest
 from pysw_cl.opencl.device import Runtime, get_runtime
-from pysw_cl.planning.model.times import GENERIC, Times
+from pysw_cl.planning.model.times import GENERIC, Machine
 from pysw_cl.planning.profiles.profile import Profile
 from pysw_cl.planning.profiles.store import VARIABLE, save
 from pysw_cl.planning.tuning.runner import Failure
@@ -411,7 +411,7 @@ def test_strips_of_which_some_runs_are_missing_have_their_times_scaled() -> None
     """Where builds take too long for a whole calibration."""
     runtime = get_runtime("cpu")
     before = {"wavefront": {"column": 1e-8, "row": 3e-9, "strip_row": 2e-6}}
-    known, cases = Times({**GENERIC.by_subject, **before}), []
+    known, cases = Machine({**GENERIC.by_subject, **before}), []
     generic = GENERIC.by_subject["wavefront"]
     for side in (20_000, 30_000, 40_000):
         case = Case(runtime, "dna", "local", side, side, {"alpha": 16})

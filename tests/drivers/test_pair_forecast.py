@@ -18,7 +18,7 @@ from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.choose import Given, Seen
 from pysw_cl.planning.lane_sets import LANE_SETS
 from pysw_cl.planning.model.runs import sweep_of, swept_again
-from pysw_cl.planning.model.times import GENERIC, Machine
+from pysw_cl.planning.model.times import GENERIC
 from pysw_cl.planning.plan import Plan
 from pysw_cl.scoring.scoring import Scoring, cached_scoring, make_scoring
 from pysw_cl.sequences.alphabet import COMPLEMENT
@@ -130,7 +130,7 @@ def test_strips_of_a_gpu_wait_for_each_other() -> None:
     """As measured on an H100: pairs that one round of strips does take as long as all cells."""
     sizes: dict[str, Any] = {"B": 12 * 132, "T": 64, "alpha": 25, "chunk": 128}
     sizes |= {"form": "ticketed", "tile_cells": LANE_SETS["packed"].defaults.tile_cells}
-    plan = Plan(lanes="packed", machine=Machine(GENERIC, 4 * 132), **sizes)
+    plan = Plan(lanes="packed", machine=GENERIC.on(4 * 132), **sizes)
     plan = replace(plan, tuning=plan.tuning.with_values({"sweep.longest_side": 1 << 30}))
     made, shares = Given(plan, DNA, seen=Seen(few=True, alike=True)), []
     for m in (255_572, 638_930, 10_000_000, 40_000_000):

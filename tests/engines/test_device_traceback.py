@@ -20,7 +20,7 @@ from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.planning.facts import DeviceTraits
 from pysw_cl.planning.geometry import fit
-from pysw_cl.planning.model.times import GENERIC, Machine, Times
+from pysw_cl.planning.model.times import GENERIC, Machine
 from pysw_cl.planning.parameters import TracebackTuning
 from pysw_cl.planning.path_grid import grid_places
 from pysw_cl.planning.plan import Plan
@@ -172,7 +172,7 @@ def test_memory_of_moves_goes_from_tile_to_tile() -> None:
     same_walk(fourth.trace(60, 60, 0), wanted.trace(60, 60, 0))
 
 
-MOVES = Times({"moves/warp32": {"step": 7.5e-8, "row": 1.5e-8, "block": 1e-6}})
+MOVES = Machine({"moves/warp32": {"step": 7.5e-8, "row": 1.5e-8, "block": 1e-6}})
 WARPS = Plan(
     lanes="packed",
     T=64,
@@ -180,7 +180,7 @@ WARPS = Plan(
     B=12 * 132,
     chunk=128,
     traceback_tile_cells=1 << 28,
-    machine=Machine(MOVES),
+    machine=MOVES,
 )
 
 
@@ -196,7 +196,7 @@ def test_plans_of_tiles_with_moves() -> None:
         assert kept <= limit or plan.alpha == 8
     assert replace(WARPS, form="two-phase").for_moves(4096, 4096).alpha == 8  # strips in turn
     assert replace(WARPS, chunk=9).for_moves(4096, 4096).chunk == 9
-    unknown = replace(WARPS, machine=Machine(GENERIC)).for_moves(300, 300)
+    unknown = replace(WARPS, machine=GENERIC).for_moves(300, 300)
     assert (unknown.alpha, unknown.chunk) == (8, 32)  # nobody knows how long fewer rows take
     asked = replace(WARPS, alpha=6, alpha_fixed=True).for_moves(4096, 4096)
     assert (asked.alpha, asked.chunk) == (6, 128)

@@ -22,7 +22,7 @@ from pysw_cl.planning import choose
 from pysw_cl.planning.choose import Given, Seen
 from pysw_cl.planning.facts import UNLIMITED
 from pysw_cl.planning.geometry import TileShape
-from pysw_cl.planning.model.times import Machine, Times
+from pysw_cl.planning.model.times import Machine
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.sections import Sections, first_overlap, sections_of, span
 from pysw_cl.scoring.scoring import make_scoring
@@ -313,7 +313,7 @@ class _RowScan(Engine):
     """Notes what it is asked for."""
 
     def __init__(self, lanes: str) -> None:
-        machine = Machine(Times({"rowscan/warp32": {"24@1": 3e-7}}))
+        machine = Machine({"rowscan/warp32": {"24@1": 3e-7}})
         self.plan = RowscanPlan(lanes=lanes, T=64, alpha=24, B=1000, machine=machine)
         self.jobs: list[TileJob] = []
 

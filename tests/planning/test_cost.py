@@ -20,14 +20,14 @@ from pysw_cl.engines.registry import ENGINES, Wishes
 from pysw_cl.planning.cost import CellCost, Cost, StripCost, even
 from pysw_cl.planning.geometry import cuts
 from pysw_cl.planning.lane_sets import LANE_SETS
-from pysw_cl.planning.model.times import GENERIC, Machine
+from pysw_cl.planning.model.times import GENERIC
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.store import profile_for
 from pysw_cl.tiles.contract import Engine
 
 #: The machines of lanes in warps, by a profile that ships, and of others.
-WARPS = Machine(GENERIC.having(profile_for(H200, "")[0].times), 528)
-GENERAL = Machine(GENERIC)
+WARPS = GENERIC.having(profile_for(H200, "")[0].times).on(528)
+GENERAL = GENERIC
 #: Numbers of groups that tiles may have instead of 1,584.
 WARPS_GROUPS = (528, 1056)
 #: What was chosen when this was written.
@@ -151,7 +151,7 @@ def test_a_tile_of_few_strips_at_a_time_has_fewer_groups() -> None:
     assert whole is not None and (whole.alpha, whole.B, whole.chunk) == (25, 1584, 128)
     general = replace(plan, machine=GENERAL).for_size(*thin)  # nobody knows its schedulers
     assert general is not None and general.B == 1584
-    usual, fewer = (WARPS.times.pace("wavefront/packed").line(25, share).hop for share in (3, 1))
+    usual, fewer = (WARPS.pace("wavefront/packed").line(25, share).hop for share in (3, 1))
     assert usual > fewer
 
 

@@ -21,7 +21,7 @@ from pysw_cl.planning import execution, memory, sizes
 from pysw_cl.planning.choose import Given, Seen
 from pysw_cl.planning.facts import DeviceFacts
 from pysw_cl.planning.memory import Memory, device_memory, too_large
-from pysw_cl.planning.model.times import GENERIC, Machine
+from pysw_cl.planning.model.times import GENERIC
 from pysw_cl.planning.plan import Plan
 from pysw_cl.scoring.scoring import make_scoring
 
@@ -222,7 +222,7 @@ def test_an_h200_keeps_paths_in_their_memory() -> None:
 def test_an_h200_takes_the_row_scan_for_few_rows() -> None:
     rows_of_warps = {"hop": 1e-9, "column": 1e-9, "row": 1e-9}
     times = {"rowscan/warp32": rows_of_warps, "wavefront/packed": {"column": 1e-5, "row": 1e-6}}
-    known = Machine(GENERIC.having(times), 4 * 132)
+    known = GENERIC.having(times).on(4 * 132)
     scan = RowscanPlan(lanes="warp32", T=64, alpha=16, B=PACKED.B, machine=known)
     plan, n = replace(PACKED, machine=known), 30_000_000
     how: dict[str, Any] = {"mode": "global"}  # of which there are no sections

@@ -11,7 +11,7 @@ from profiles_made import H200
 
 from pysw_cl.api.calibrate import _with_lanes
 from pysw_cl.planning.lane_sets import LANE_SETS, MIXED
-from pysw_cl.planning.model.times import GENERIC, Machine
+from pysw_cl.planning.model.times import GENERIC
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.store import profile_for
 from pysw_cl.planning.program import planned, widths_of
@@ -33,7 +33,7 @@ def plan(mixed: dict[str, float]) -> Plan:
     known = dict(profile_for(H200, "")[0].times)
     known.pop("wavefront/mixed")
     times = GENERIC.having(known)
-    machine = Machine(times.having({"wavefront/mixed": mixed} if mixed else {}), 528)
+    machine = (times.having({"wavefront/mixed": mixed} if mixed else {})).on(528)
     usual = LANE_SETS["packed"].defaults
     wishes = {"B": 132 * usual.groups, "alpha": usual.alpha, "chunk": usual.chunk}
     return Plan(lanes="packed", form="ticketed", T=64, machine=machine, **wishes)

@@ -28,13 +28,13 @@ from pysw_cl.planning.model.runs import (
     nonnegative,
     sweep_of,
 )
-from pysw_cl.planning.model.times import GENERIC, Machine, Pace, Times, Wave
+from pysw_cl.planning.model.times import GENERIC, Machine, Pace, Wave
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.profile import Profile
 from pysw_cl.scoring.scoring import cached_scoring
 
 #: Of one scheduler: all strips share it.
-ONE = Machine(GENERIC, 1)
+ONE = GENERIC.on(1)
 DNA = cached_scoring((1, -3), (3, 2), None, "error")
 SUBJECT = "wavefront/packed/match/local/16"
 
@@ -96,18 +96,18 @@ def test_least_squares_without_negative_times() -> None:
     assert found[1] == 0 and found[0] == pytest.approx(2)
 
 
-def truth() -> Times:
+def truth() -> Machine:
     """Times of a device that somebody knows."""
     cells = {f"{a}@{s}": (20 + 8 * a) * s * 1e-9 for a in (2, 8, 20) for s in (1, 3)}
     more = {"busy_row@1": 2e-10, "busy_row@3": 1e-9, "hop_row@1": 3e-7, "tile": 3e-5}
     more |= {"block@1": 2e-6, "block@3": 1e-6}
     host = {"call": 1e-3, "launch": 2e-4, "letter": 4e-9}
-    return Times({SUBJECT: {**cells, **more}, "call": host})
+    return Machine({SUBJECT: {**cells, **more}, "call": host})
 
 
 def strips_of(wave: Wave, alpha: int, chunk: int) -> Work:
     """Strips on a device of four schedulers."""
-    plan = Plan(alpha=alpha, chunk=chunk, machine=Machine(GENERIC, 4))
+    plan = Plan(alpha=alpha, chunk=chunk, machine=GENERIC.on(4))
     return Work([Strips(SUBJECT, plan, wave)])
 
 
@@ -151,14 +151,14 @@ def test_what_strips_take_beside_their_columns_on_cores() -> None:
         counts = sweep_of(Given(plan, DNA), strips * 64 * 16, n).counts
         (found,) = (count for (_, name), count in counts.items() if name == STRIP_ROW)
         assert found == 16 * alone
-    shared = replace(plan, machine=Machine(GENERIC, 4))
+    shared = replace(plan, machine=GENERIC.on(4))
     assert not any(name == STRIP_ROW for _, name in sweep_of(Given(shared, DNA), 7168, 99).counts)
 
 
 def test_what_is_known_is_not_sought() -> None:
     works, known = runs(), truth()
     ran = [(work, work.seconds(known)) for work in works]
-    host = Times({"call": known.of("call")})
+    host = Machine({"call": known.of("call")})
     found = fitted(ran, host)
     assert set(found.by_subject) == {SUBJECT, "call"} and found.of("call") == host.of("call")
     assert np.abs(errors(ran, found)).max() < 1e-6
@@ -195,7 +195,7 @@ def test_the_best_of_all_times_that_were_found_is_taken(monkeypatch: pytest.Monk
     factors = chain([1.0] * len(works), iter(lambda: float(rng.uniform(0.5, 2)), None))
     usual = Work.weights
 
-    def another(work: Work, times: Times) -> dict[Name, float]:
+    def another(work: Work, times: Machine) -> dict[Name, float]:
         factor = next(factors)
         return {name: factor * weight for name, weight in usual(work, times).items()}
 
@@ -210,7 +210,7 @@ def test_what_takes_longer_counts() -> None:
     strips = strips_of(columns._replace(share=1), 8, 64)
     own = {"8@1": 1e-8}
     for hop, (count, hops) in ((1e-9, (columns.columns, 9)), (1e-4, columns.chain)):
-        found = strips.seconds(Times({SUBJECT: {**own, "hop@1": hop}}))
+        found = strips.seconds(Machine({SUBJECT: {**own, "hop@1": hop}}))
         assert found == pytest.approx(count * 1e-8 + hops * hop)
 
 
@@ -221,23 +221,23 @@ def test_further_strips_of_sections_take_time() -> None:
     own = {"8@1": 1e-8, "8@2": 2e-8, "turn": 2e-6, "turn_row": 3e-6}
     for share in (1, 2):
         strips = strips_of(many._replace(share=share, chain=(0, 0)), 8, 64)
-        found = strips.seconds(Times({SUBJECT: own}))
+        found = strips.seconds(Machine({SUBJECT: own}))
         weights = (
-            Times({SUBJECT: own}).pace(SUBJECT).weights(many._replace(share=share, busy=0), 8, 64)
+            Machine({SUBJECT: own}).pace(SUBJECT).weights(many._replace(share=share, busy=0), 8, 64)
         )
         assert found == pytest.approx(many.columns * share * 1e-8 + 5 * share * (2 + 8 * 3) * 1e-6)
         assert (weights["turn"], weights["turn_row"]) == (5 * share, 5 * share * 8)
 
 
 def test_a_subject_without_times_has_those_above_it() -> None:
-    times = Times({"wavefront": {"row": 1.0}, "wavefront/packed": {"row": 2.0}})
+    times = Machine({"wavefront": {"row": 1.0}, "wavefront/packed": {"row": 2.0}})
     assert times.of("wavefront/packed/match")["row"] == 2.0
     assert times.of("wavefront/other/match")["row"] == 1.0
     assert times.of("rowscan/warp32") == {} and times.known("rowscan/warp32") is None
 
 
 def setting(**changed: object) -> Given:
-    plan = Plan(B=2, machine=Machine(GENERIC))
+    plan = Plan(B=2, machine=GENERIC)
     return Given(**{"plan": plan, "scoring": DNA, **changed})  # type: ignore[arg-type]
 
 
@@ -262,7 +262,7 @@ def test_sections_and_rows_are_counted() -> None:
         (GENERIC, "wavefront/vector/match/global/16"),  # nobody knows how long rows take
         (GENERIC.having({"rowscan/vector32": {"row": 1e-12}}), "rowscan/vector32"),
     ):
-        scan = RowscanPlan(machine=Machine(times))
+        scan = RowscanPlan(machine=times)
         rows = sweep_of(setting(local=False, row_scan=scan), 1000, 4_000_000)
         assert [one.subject for one in rows.strips] == [wanted]
 
@@ -303,7 +303,7 @@ def test_sides_are_cut_as_sweeps_cut_them() -> None:
 
 
 def test_a_block_is_no_longer_than_its_strip() -> None:
-    plan = Plan(B=2, machine=Machine(GENERIC))
+    plan = Plan(B=2, machine=GENERIC)
     usual, long = (plan.cost.tile(replace(plan, chunk=c), 16, 9000, 5000) for c in (5064, 1 << 24))
     assert usual == pytest.approx(long, rel=1e-3)
 
@@ -323,7 +323,7 @@ def test_groups_share_the_last_strips() -> None:
 def test_a_matrix_far_too_wide_for_the_device() -> None:
     """It is halved again and again; parts of one width are counted together."""
     small = DeviceFacts(memory=1 << 26, largest=1 << 25)
-    wide = Plan(B=2, machine=Machine(GENERIC), tile_cells=1 << 62)
+    wide = Plan(B=2, machine=GENERIC, tile_cells=1 << 62)
     began = time.perf_counter()
     work = sweep_of(setting(plan=wide, device=small), 100_000, 10**12)
     assert sum(one.tiles for one in work.strips) > 1000 and len(work.strips) < 1000

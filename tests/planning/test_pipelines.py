@@ -10,7 +10,7 @@ from profiles_made import H200
 from pysw_cl.planning.choose import pipeline_rows, pipeline_slots
 from pysw_cl.planning.facts import UNLIMITED, DeviceFacts
 from pysw_cl.planning.geometry import may_be_wide
-from pysw_cl.planning.model.times import GENERIC, Machine
+from pysw_cl.planning.model.times import GENERIC
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.store import profile_for
 from pysw_cl.planning.program import planned, seldom_waits
@@ -30,7 +30,7 @@ SIZES = [
 
 def gpu(units: int) -> Plan:
     """The plan of a GPU with an H200's times, but so many multiprocessors."""
-    known = Machine(GENERIC.having(profile_for(H200, "")[0].times), 4 * units)
+    known = GENERIC.having(profile_for(H200, "")[0].times).on(4 * units)
     return Plan(
         lanes="packed", form="ticketed", T=64, alpha=25, B=12 * units, chunk=128, machine=known,
         tile_cells=1 << 46,

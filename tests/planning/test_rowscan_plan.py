@@ -10,7 +10,7 @@ from profiles_made import H200
 
 from pysw_cl.api.calibrate import rounded
 from pysw_cl.engines.rowscan.plan import MOST_DECAY, RowscanPlan
-from pysw_cl.planning.model.times import GENERIC, Machine
+from pysw_cl.planning.model.times import GENERIC
 from pysw_cl.planning.profiles.store import profile_for
 
 SIDE = 1 << 23  # the longest side of a tile
@@ -44,7 +44,7 @@ def test_groups_by_the_tile() -> None:
     """Few for short queries, whose segments wait for each other; not fewer than are known."""
     times, scoring = profile_for(H200, "")[0].times, match_scoring(1, -1, 3, 1)
     plan = RowscanPlan(
-        lanes="warp32", T=64, alpha=24, B=1584, machine=Machine(GENERIC.having(times), 528)
+        lanes="warp32", T=64, alpha=24, B=1584, machine=GENERIC.having(times).on(528)
     )
     long = 8_000_000
     assert [plan.for_tile(scoring, m, long).B for m in (20, 500, 3000)] == [528, 1056, 1584]
@@ -52,8 +52,8 @@ def test_groups_by_the_tile() -> None:
     assert fixed.for_tile(scoring, 20, long).B == 1584
     two = {"24@1": 1e-6, "24@3": 1e-6}
     known = GENERIC.having({"rowscan/warp32": two})
-    assert replace(plan, machine=Machine(known, 528)).groups == (528, 1584)
-    unknown = replace(plan, machine=Machine(GENERIC, 528))
+    assert replace(plan, machine=known.on(528)).groups == (528, 1584)
+    unknown = replace(plan, machine=GENERIC.on(528))
     assert unknown.groups == (1584,) and unknown.for_tile(scoring, 20, long).B == 1584
 
 

@@ -14,7 +14,7 @@ from pysw_cl.planning.choose import Given, Seen, cut
 from pysw_cl.planning.cost import Cut, StripCost
 from pysw_cl.planning.facts import UNLIMITED
 from pysw_cl.planning.geometry import TileShape
-from pysw_cl.planning.model.times import CUT, GENERIC, Machine
+from pysw_cl.planning.model.times import CUT, GENERIC
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.store import profile_for
 from pysw_cl.planning.sections import _soonest, first_overlap, sections_of, span
@@ -27,7 +27,7 @@ MANY = 1 << 30
 
 def plan_of(score: str, **changed: int) -> Plan:
     """The plan of an H200, by the profile that ships."""
-    machine = Machine(GENERIC.having(profile_for(H200, "")[0].times), 4 * 132)
+    machine = GENERIC.having(profile_for(H200, "")[0].times).on(4 * 132)
     sizes = {"B": 12 * 132, "T": 64, "alpha": 25, "chunk": 128, **changed}
     return Plan(lanes="packed", machine=machine, **sizes).for_scores(score)  # type: ignore[arg-type]
 
@@ -118,7 +118,7 @@ def test_few_groups_that_are_known_to_be_faster_count() -> None:
     times = GENERIC.having({f"wavefront/packed/{CUT}": own, "wavefront/packed": own})
     plan = replace(plan_of("permute4", B=16, alpha=8), alpha_fixed=True)
     tuning = plan.tuning.with_values({"sections.most_cost": 1000.0})
-    plan, n = replace(plan, machine=Machine(times, 8), tuning=tuning), 1 << 22
+    plan, n = replace(plan, machine=times.on(8), tuning=tuning), 1 << 22
     for m in (512, 7 * 512, 9 * 512, 60_000):
         found = sections_of(plan, m, n, None, 256, (), False, 8)
         assert found is not None
@@ -146,13 +146,13 @@ def test_waves_of_many_cases_are_those_of_each() -> None:
     rng = np.random.default_rng(4)
     strips, B, lag = rng.integers(1, 90, (3, 200))
     for even in (False, True):
-        many = Machine(GENERIC, 1).wave(strips, B, 3000, lag, even)
+        many = GENERIC.on(1).wave(strips, B, 3000, lag, even)
         for k, case in enumerate(zip(strips.tolist(), B.tolist(), lag.tolist(), strict=True)):
-            one = Machine(GENERIC, 1).wave(case[0], case[1], 3000, case[2], even)
+            one = GENERIC.on(1).wave(case[0], case[1], 3000, case[2], even)
             assert [np.broadcast_to(part, 200)[k] for part in many[:4]] == [*one[:4]]
-    many = Machine(GENERIC, 1).side_by_side(strips, lag, B, 3000, 192)
+    many = GENERIC.on(1).side_by_side(strips, lag, B, 3000, 192)
     for k, case in enumerate(zip(strips.tolist(), lag.tolist(), B.tolist(), strict=True)):
-        one = Machine(GENERIC, 1).side_by_side(*case, 3000, 192)
+        one = GENERIC.on(1).side_by_side(*case, 3000, 192)
         assert [part[k] for part in many[:4]] == [*one[:4]] and many.turns[k] == one.turns
 
 
@@ -174,7 +174,7 @@ def test_a_choice_is_made_once() -> None:
     given = 100_000, 100_000, None, 256, (), False, MANY
     assert sections_of(plan, *given) is sections_of(replace(plan), *given)
     slow = GENERIC.having({f"wavefront/packed/{CUT}": {"row": 1.0}})
-    assert sections_of(replace(plan, machine=Machine(slow, 528)), *given) is None
+    assert sections_of(replace(plan, machine=slow.on(528)), *given) is None
     ways = StripCost(), plan, (*given[:-1], 90)
     assert _soonest(*ways, 1e-9) is None and _soonest(*ways, 1.0) is not None
 

@@ -112,7 +112,7 @@ class RowscanPlan(StriplessPlan):
         if self.B_fixed or self.form != FORMS[0]:
             return (self.B,)
         machine = self.machine
-        shares = machine.times.pace(f"{self.engine}/{self.lanes}").measured
+        shares = machine.pace(f"{self.engine}/{self.lanes}").measured
         return tuple(B for B in machine.groups(self.B) if B == self.B or machine.share(B) in shares)
 
     def for_tile(self, scoring: Scoring, rows: int, columns: int) -> RowscanPlan:

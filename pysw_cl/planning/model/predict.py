@@ -13,7 +13,7 @@ from ..memory import NO_ENDS, device_memory, too_large
 from ..plan import Plan, StriplessPlan
 from ..profiles.profile import Profile
 from .runs import Name, Work, sweep_of
-from .times import CUT, Times
+from .times import CUT, Machine
 
 #: A prediction is this far off at most, mostly, where the profile is of another device.
 UNSURE = 1.0
@@ -119,7 +119,7 @@ def predicted(
     free_ends: tuple[bool, ...] = NO_ENDS,
 ) -> Prediction:
     """The prediction for an m x n matrix."""
-    times, work = given.plan.machine.times, sweep_of(given, m, n)
+    times, work = given.plan.machine, sweep_of(given, m, n)
     device = work.on_device.seconds(times)
     host = foreseen.sweeps * (work.seconds(times) - device)
     device, path = foreseen.share * device, Work([], foreseen.path).seconds(times)
@@ -143,7 +143,7 @@ def predicted(
     )
 
 
-def first_use(work: Work, times: Times) -> float:
+def first_use(work: Work, times: Machine) -> float:
     """Seconds to build the kernels of a run."""
     subjects = {one.subject for one in work.strips} or {"held"}
     return sum(times.of(f"build/{subject}").get("build", 0.0) for subject in subjects)
@@ -153,9 +153,9 @@ def limit(given: Given, work: Work) -> float:
     """10^9 cells a second of a matrix without end, by the lanes of a run."""
     machine, widest = given.plan.machine, work.widest
     if widest is None:
-        cell = machine.times.of("held").get("cell", 0.0)
+        cell = machine.of("held").get("cell", 0.0)
         return 1e-9 / cell if cell else 0.0
-    own, pace = widest.plan, machine.times.pace(widest.subject)
+    own, pace = widest.plan, machine.pace(widest.subject)
     alphas, B = {own.alpha, *given.plan.alphas}, given.plan.B
     if widest.way == "rows":
         alphas, B = {own.alpha}, (given.row_scan or given.plan).B
@@ -223,7 +223,7 @@ class Choice:
 def choice_of(given: Given, prediction: Prediction) -> Choice:
     """The choice that a prediction is of, and the other ways for the whole matrix."""
     (m, n), plan, scan = prediction.shape, given.plan, given.row_scan
-    times, alone = plan.machine.times, replace(given, row_scan=None, holds=False)
+    times, alone = plan.machine, replace(given, row_scan=None, holds=False)
     others: dict[tuple[str, int], Given] = {}
     if not isinstance(plan, StriplessPlan):
         for alpha in plan.alphas:
@@ -235,7 +235,7 @@ def choice_of(given: Given, prediction: Prediction) -> Choice:
             if given.local:
                 cut = replace(fixed, tuning=fixed.tuning.with_values(ALL_SECTIONS))
                 others[CUT, alpha] = replace(alone, plan=cut)
-        if scan is not None and f"{scan.engine}/{scan.lanes}" in scan.machine.times.by_subject:
+        if scan is not None and f"{scan.engine}/{scan.lanes}" in scan.machine.by_subject:
             others["rows", scan.alpha] = replace(given, plan=scan, holds=False)
     works = {way: sweep_of(other, m, n) for way, other in others.items()}
     found = {

@@ -23,7 +23,7 @@ from ..geometry import TileShape, piece, tile_height
 from ..path_grid import grid_places, most_pieces
 from ..plan import Plan, StriplessPlan
 from ..program import striped_rows
-from .times import CUT, Pace, Times, Wave
+from .times import CUT, Machine, Pace, Wave
 
 Floats = NDArray[np.float64]
 #: What a time is called: a subject and a name.
@@ -80,7 +80,7 @@ class Work:
         own = (of for of in self.counts if of[0] == "held" or of[1] in (STRIP_ROW, "check"))
         return Work(self.strips, Counter({of: self.counts[of] for of in own}))
 
-    def weights(self, times: Times) -> dict[Name, float]:
+    def weights(self, times: Machine) -> dict[Name, float]:
         """How much each time counts in it, if these are the times."""
         found: dict[Name, float] = dict(self.counts)
         for one in self.strips:
@@ -89,7 +89,7 @@ class Work:
                 found[subject, name] = found.get((subject, name), 0.0) + one.tiles * weight
         return found
 
-    def seconds(self, times: Times) -> float:
+    def seconds(self, times: Machine) -> float:
         """What it takes."""
         taken = 0.0
         for one in self.strips:
@@ -227,8 +227,8 @@ def nonnegative(a: Floats, b: Floats) -> Floats:
 
 
 def fitted(
-    runs: Runs, known: Times | None = None, columns: Sequence[Strips] | None = None
-) -> Times:
+    runs: Runs, known: Machine | None = None, columns: Sequence[Strips] | None = None
+) -> Machine:
     """The ``known`` times, and others that explain what the runs took.
 
     The times of a column are sought of each alpha and share that ``columns`` have (None: the runs);
@@ -239,11 +239,11 @@ def fitted(
     are those by which they were found, or a few times: the ways may change in turns.  Of all that
     were found those are taken whose squared errors add up to the least.
     """
-    known = known or Times({})
+    known = known or Machine({})
     runs = [(work, taken) for work, taken in runs if taken > 0]
     own, target = known.by_subject, np.array([taken for _, taken in runs])
 
-    def with_known(found: dict[str, dict[str, float]]) -> Times:
+    def with_known(found: dict[str, dict[str, float]]) -> Machine:
         return known.having({of: {**new, **own.get(of, {})} for of, new in found.items()})
 
     found: dict[str, dict[str, float]] = {}  # at first 0 for each column
@@ -273,6 +273,6 @@ def fitted(
     return best[1]
 
 
-def errors(runs: Runs, times: Times) -> Floats:
+def errors(runs: Runs, times: Machine) -> Floats:
     """(predicted - measured) / measured of each run."""
     return np.array([work.seconds(times) / taken - 1 for work, taken in runs])

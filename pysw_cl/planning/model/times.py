@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
 
@@ -169,13 +168,23 @@ class Pace:
         return Line(*(found[..., k] for k in range(len(Line._fields))))
 
 
-class Times:
-    """Seconds by subject and name.  A subject without times has those of the longest one that its
-    name begins with."""
+class Machine:
+    """What is known of a device's speed: seconds by subject and name.  A subject without times has
+    those of the longest one that its name begins with."""
 
-    def __init__(self, by_subject: Mapping[str, Numbers]) -> None:
+    def __init__(self, by_subject: Mapping[str, Numbers], schedulers: int = 0) -> None:
         self.by_subject = by_subject
+        #: Warp schedulers of the device; 0: each strip has one to itself.
+        self.schedulers = schedulers
         self._paces: dict[str, Pace] = {}
+
+    def having(self, more: Mapping[str, Numbers]) -> Machine:
+        """This one with other times for some subjects."""
+        return Machine({**self.by_subject, **more}, self.schedulers)
+
+    def on(self, schedulers: int) -> Machine:
+        """The same times on so many schedulers."""
+        return Machine(self.by_subject, schedulers)
 
     def known(self, subject: str) -> str | None:
         """The subject whose times count for this one; None if there is none."""
@@ -195,19 +204,6 @@ class Times:
         if subject not in self._paces:
             self._paces[subject] = Pace(self.of(subject))
         return self._paces[subject]
-
-    def having(self, more: Mapping[str, Numbers]) -> Times:
-        """These times with others for some subjects."""
-        return Times({**self.by_subject, **more})
-
-
-@dataclass(frozen=True)
-class Machine:
-    """What plans know of their device's speed."""
-
-    times: Times
-    #: Warp schedulers of the device; 0: each strip has one to itself.
-    schedulers: int = 0
 
     def share(self, groups: Count) -> Count:
         """How many of so many strips share a scheduler."""
@@ -253,7 +249,7 @@ class Machine:
 #: Times of no device in particular: only their ratios mean something.  A column of a strip takes
 #: as long as three rows of a lane beside its own; a strip, beside its columns, as long as 650 rows
 #: for each row of a lane; the others are those of 2 CPU cores.
-GENERIC = Times(
+GENERIC = Machine(
     {
         "wavefront": {"column": 9.9e-9, "row": 3.3e-9, "strip_row": 2.1e-6},
         "rowscan": {"column": 2e-8, "row": 2.5e-9},
