@@ -238,6 +238,7 @@ def in_strips(
         moves=tile.moves,
         forbidden=tile.forbidden,
         prunes=prunes and plan.lane_set.prunes,
+        unroll=given.device.unroll,
         warps=warps,
     )
     strip_groups = -(-grid.B // warps) * warps
@@ -295,6 +296,7 @@ def _in_sections(tile: TileShape, given: Given, sections: Sections) -> InSection
         given.local,
         widths=widths_of(plan, scoring, given.local, tile.best, apart=True),
         best=2 if tile.collects else int(tile.best),
+        unroll=device.unroll,
         warps=warps,
         many=True,
         sections=True,

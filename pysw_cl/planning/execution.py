@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import sizes
 from .geometry import Grid, TileShape
@@ -39,7 +40,7 @@ class Strips:
     #: Bytes of the substitution scores, and letters of a row of query profiles.
     scores: tuple[int, int]
 
-    @property
+    @cached_property
     def plan(self) -> Plan:
         """The plan, with the tile's lanes, alpha, B and chunk."""
         return self.program.plan
@@ -65,7 +66,7 @@ class Strips:
             found[one.name] += one.bytes
         return found
 
-    @property
+    @cached_property
     def chunk(self) -> int:
         """Columns of a block at most."""
         return min(self.plan.chunk, self.grid.n + self.grid.T)
@@ -130,6 +131,11 @@ class InStrips(Strips):
         return f"in strips: {super().__str__()}"
 
     @cached_property
+    def lines(self) -> NDArray[np.int32]:
+        """See `Grid.bus_lines`."""
+        return self.grid.bus_lines(self.tile.rows)
+
+    @cached_property
     def buffers(self) -> list[Buffer]:
         """All that it allocates; of a pipeline's tile without those that the tiles share."""
         tile, grid, program = self.tile, self.grid, self.program
@@ -172,7 +178,7 @@ class InSections(Strips):
     def __str__(self) -> str:
         return f"in {self.sections.count} sections side by side: {super().__str__()}"
 
-    @property
+    @cached_property
     def chunk(self) -> int:
         """Columns of a block at most: few where cells are collected, because a block with one is
         swept twice."""

@@ -220,6 +220,8 @@ class Program:
     prunes: bool = False
     #: Do narrow lanes have skewed scores?
     skewed: bool = False
+    #: Columns of an iteration of the main loop on the device, where lanes do not say it.
+    unroll: int = 2
     #: Warps of a work-group.
     warps: int = 1
     #: Does a launch compute many tiles?  Are they sections of one tile?
@@ -257,8 +259,9 @@ class Program:
         """Work-items of a work-group."""
         return self.warps * self.plan.lane_set.group(self.T)
 
-    def defines(self, unroll: int) -> dict[str, int]:
-        """Its macros (explained in cl/base.clh); ``unroll``: the device's, if lanes leave it."""
+    @cached_property
+    def defines(self) -> dict[str, int]:
+        """Its macros (explained in cl/base.clh)."""
         lanes = self.plan.lane_set
         defines = {
             "T": self.T,
@@ -269,7 +272,7 @@ class Program:
             "STORE_MOVES": int(self.moves),
             "FORBIDDEN_PAIRS": int(self.forbidden),
             "TICKETED": int(self.form == "ticketed"),
-            "UNROLL": unroll if lanes.unroll is None else lanes.unroll,
+            "UNROLL": self.unroll if lanes.unroll is None else lanes.unroll,
             "MULTI_TILE": int(self.many),
             "SECTIONS": int(self.sections),
             "FLAT_BUS": int(self.flat),

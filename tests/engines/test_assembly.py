@@ -13,7 +13,6 @@ import pytest
 
 from pysw_cl.engines.wavefront.kernel import spec_of
 from pysw_cl.opencl.program import joined_source
-from pysw_cl.planning.facts import DeviceTraits
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.program import Program, mixed_macros
 from pysw_cl.scoring.scoring import make_scoring
@@ -32,12 +31,12 @@ def knows_amd() -> bool:
     return "amdgcn" in targets
 
 
-def kernel(plan: Plan, score: str, letters: int, warp_width: int) -> tuple[str, list[str]]:
+def kernel(plan: Plan, score: str, letters: int) -> tuple[str, list[str]]:
     """The source of a plan's kernel, and the compiler's options."""
     widths = plan.lane_set.widths
     own = {"widths": widths, "mixed": mixed_macros(make_scoring(), widths), "letters": letters}
     program = Program(plan, score, True, plan.T, plan.form, best=1, prunes=True, skewed=True, **own)  # type: ignore[arg-type]
-    defines = program.defines(DeviceTraits(lanes="packed", warp_width=warp_width).unroll)
+    defines = program.defines
     options = ["-cl-std=CL1.2", *(f"-D{name}={value}" for name, value in defines.items())]
     return joined_source(spec_of(program).files), options
 
@@ -54,7 +53,7 @@ def test_amd(
     permutation of bytes, and none by a comparison."""
     T = 2 * lanes_of_a_warp
     plan = Plan(lanes=lanes, form="two-phase", T=T, alpha=ALPHA, B=64, chunk=128)
-    text, options = kernel(plan, score, letters, lanes_of_a_warp)
+    text, options = kernel(plan, score, letters)
     source, assembly = tmp_path / "kernel.cl", tmp_path / "kernel.s"
     source.write_text(text)
     target = ["-target", "amdgcn-amd-amdhsa", f"-mcpu={gpu}", "-nogpulib"]
@@ -79,7 +78,7 @@ def test_amd(
 def test_intel(gpu: str, lanes: str, score: str, letters: int, tmp_path: Path) -> None:
     """The kernels compile for sub-groups of 16.  (Few rows of a lane: more take longer.)"""
     plan = Plan(lanes=lanes, form="ticketed", T=32, alpha=4, B=64, chunk=64)
-    text, options = kernel(plan, score, letters, warp_width=16)
+    text, options = kernel(plan, score, letters)
     source = tmp_path / "kernel.cl"
     source.write_text(text)
     command = [str(OCLOC), "compile", "-file", str(source), "-device", gpu]

@@ -126,7 +126,7 @@ def spec_of(program: Program) -> KernelSpec:
 
 def kernel_of(program: Program, runtime: Runtime) -> BoundKernel:
     """The kernel on a device, built if necessary."""
-    spec, defines = spec_of(program), program.defines(runtime.traits.unroll)
+    spec, defines = spec_of(program), program.defines
     kernel = BoundKernel(runtime, spec, defines)
     if program.mixed:
         note_built(runtime, spec, defines)
@@ -168,7 +168,7 @@ def in_time(runtime: Runtime, execution: InStrips) -> tuple[InStrips, Program | 
         execution = replace(execution, program=program)
     if other is None:
         return execution, None
-    if soon_built(runtime, spec_of(program), program.defines(runtime.traits.unroll)):
+    if soon_built(runtime, spec_of(program), program.defines):
         return execution, None
     return other, program if execution.builds else None
 
@@ -189,7 +189,7 @@ def exact_sums(runtime: Runtime) -> bool:
 def build_later(runtime: Runtime, program: Program, event: Any) -> None:
     """Build a program for later calls, while the launch of ``event`` runs."""
     wait_until_begun(event)
-    build_meanwhile(runtime, spec_of(program), program.defines(runtime.traits.unroll))
+    build_meanwhile(runtime, spec_of(program), program.defines)
 
 
 def scores_of(scoring: Scoring, score: str, skewed: bool, buffers: Buffers) -> dict[str, Any]:

@@ -155,7 +155,7 @@ class TileRun(StripsRun):
         self.link = link
         self.execution, self._later = in_time(runtime, execution)
         super().__init__(runtime, self.execution, job, buffers, capacity)
-        self.lines = self.grid.bus_lines(job.rows) if link is None else link.lines
+        self.lines = self.execution.lines if link is None else link.lines
         self.stride = self.execution.stride
         self.made = self._allocated()
         self.kernel = self._bound()

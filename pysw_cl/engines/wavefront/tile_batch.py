@@ -299,6 +299,7 @@ class WavefrontTileBatch:
             widths=widths_of(plan, self.scoring, self.local, best=False),
             moves=moves is not None,
             prunes=moves is None,
+            unroll=self.runtime.facts.unroll,
             # one per scheduler, because a tile has few strips
             warps=(plan.lane_set.joins_warps and self.runtime.facts.schedulers) or 1,
             many=True,
