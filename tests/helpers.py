@@ -17,8 +17,8 @@ import pytest
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 
+from pysw_cl.api import align as align_module
 from pysw_cl.checkpoint import store
-from pysw_cl.drivers import run as run_module
 from pysw_cl.drivers.problem import Path
 from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.registry import ENGINES, Wishes
@@ -308,7 +308,7 @@ def fault(
 def likely(minus: bool) -> Iterator[None]:
     """Of both strands the minus strand is searched first, or plus, whatever the letters are."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (run_module, store):
+        for module in (align_module, store):
             patch.setattr(module, "likely_minus", lambda *_: minus)
         yield
 

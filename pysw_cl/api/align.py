@@ -31,6 +31,7 @@ from ..opencl.builds import expecting
 from ..planning.plan import Plan
 from ..results.alignment import Alignment
 from ..scoring.positions import PositionMatrix
+from ..sequences.kmers import likely_minus
 from ..sequences.sequence import as_sequence
 from ..sequences.view import Strand
 from ..tiles.contract import Engine
@@ -196,7 +197,9 @@ def align_with(
         count = PROGRAMS[job.output]
         with attempt as device, told(resources.progress) as progress, expecting(count):
             engine = make_engine(resources, device)
-            found = run(job, lambda: engine, resources, progress, started=started)  # noqa: B023
+            guessed = engine.plan.tuning.sweep.guessed_cells
+            jobs = job.strands(job.both and likely_minus(job.frame, guessed))
+            found = run(jobs, lambda: engine, resources, progress, started=started)  # noqa: B023
             return _on_the_left(found, options.left_align)
     raise InternalError("no device was tried")
 
@@ -211,9 +214,9 @@ def _attempts(job: Job, resources: AlignResources) -> Iterable[AbstractContextMa
 
 def _saved_run(store: Store, resources: AlignResources, engines: Callable[[], Engine]) -> Alignment:
     """The result of a job that is saved as it goes on."""
-    saved = saved_strands(store, resources)
+    jobs, saved = store.job.strands(store.minus_first), saved_strands(store, resources)
     with told(resources.progress) as progress, expecting(PROGRAMS[store.job.output]):
-        found = run(store.job, engines, resources, progress, saved)
+        found = run(jobs, engines, resources, progress, saved)
         return _on_the_left(found, store.resources.left_align)
 
 

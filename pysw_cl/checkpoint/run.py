@@ -17,7 +17,6 @@ from ..drivers.job import Found, Job
 from ..drivers.options import AlignResources
 from ..drivers.problem import Path
 from ..drivers.progress import PairProgress
-from ..drivers.run import Saved
 from ..engines.registry import plan_of_facts
 from ..errors import CheckpointError, Stopped
 from ..planning.plan import Plan
@@ -36,8 +35,8 @@ from .sweep import SavedSweep
 PLACE = ("row", "column", "state", "ended", "cells", "launches", "again")
 
 
-def saved_strands(store: Store, resources: AlignResources) -> Saved:
-    """The strands of a job with a checkpoint, for a run that begins now.
+def saved_strands(store: Store, resources: AlignResources) -> Callable[[Job], StrandStore]:
+    """What gives the part of a checkpoint that is of a strand, for a run that begins now.
 
     With both strands, each has its own part of the checkpoint.  The second is searched only for a
     better score than the first has, so its files name that score (`Job.beat`).  When a strand is
@@ -50,7 +49,7 @@ def saved_strands(store: Store, resources: AlignResources) -> Saved:
         part = store.part(job) if store.job.both else store
         return SavedStrand(part, Clock(part, stop_at), resources.disk_size)
 
-    return Saved(store.minus_first, strand)
+    return strand
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,11 @@ from functools import partial, reduce
 from heapq import merge
 from itertools import islice
 from math import prod
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from ..errors import InternalError, PyswError, RecomputedWarning
 from ..results.alignment import Alignment
 from ..results.stats import Stats
-from ..sequences.kmers import likely_minus
 from ..tiles.contract import Engine
 from .align_pair import StrandStore, search
 from .job import Found, Job, alignment_of, path_of
@@ -33,51 +32,33 @@ from .waterman_eggert import FoundAlignment, find_top
 Result = TypeVar("Result")
 
 
-class Saved(NamedTuple):
-    """What earlier runs of a job have saved, and where this one saves."""
-
-    #: Is the minus strand searched first?
-    minus_first: bool
-    #: The part that is of a strand.
-    strand: Callable[[Job], StrandStore]
-
-
 def run(
-    job: Job,
+    jobs: list[Job],
     engines: Callable[[], Engine],
     resources: AlignResources,
     progress: RunProgress,
-    saved: Saved | None = None,
+    saved: Callable[[Job], StrandStore] | None = None,
     started: float | None = None,
 ) -> Alignment:
-    """The result of a job: of its best strand, plus among equals.
+    """The result of a job, given as that of one strand or of both (`Job.strands`): of the best
+    strand, plus among equals.
 
-    The likely strand is searched first, and the other one only for a better score (`Job.beat`),
-    which prunes most of it.  ``engines`` gives the engine, always the same; it is not called if all
-    of a checkpoint (``saved``) is finished.  ``started``: when the call began, by
+    The second one is only searched for a better score (`Job.beat`), which prunes most of it.
+    ``engines`` gives the engine, always the same; it is not called if all of a checkpoint is
+    finished, of which ``saved`` gives the part of a strand.  ``started``: when the call began, by
     `time.perf_counter`; a checkpoint counts its own time.  Raises InternalError for a path that
     fails its check in two computations.
     """
-    best: tuple[Job, Found] | None = None
-    total, others, warned = Stats(), list[int](), list[str]()
+    done, warned = list[tuple[Job, Found]](), list[str]()
     pair: PairProgress | None = None
     result: Alignment | None = None
-    if saved is not None:
-        jobs = job.strands(saved.minus_first)
-    elif job.both:
-        guessed = engines().plan.tuning.sweep.guessed_cells
-        jobs = job.strands(likely_minus(job.frame, guessed))
-    else:
-        jobs = [job]
     for k, this in enumerate(jobs):
-        if best is not None:  # of equal scores plus is the better
-            beat = best[1].end.score - int(not this.frame.minus)
-            this = replace(this, beat=beat)
-        part = None if saved is None else saved.strand(this)
+        if done:  # of equal scores plus is the better
+            this = replace(this, beat=done[0][1].end.score - int(not this.frame.minus))
+        part = None if saved is None else saved(this)
         found = None if part is None else part.known()
         if found is None:
-            engine, shape = engines(), job.frame.shape
-            path = job.output == "path"
+            engine, shape, path = engines(), this.frame.shape, this.output == "path"
             pair = pair or PairProgress(progress, engine.plan, shape, path, len(jobs))
             asked = this, resources, pair.strand(k), part
             first, again = partial(_found, *asked, False), partial(_found, *asked, True)
@@ -88,22 +69,23 @@ def run(
                 warned.append(wrong)
             if part is not None:
                 part.save(found)
-        total = found.stats if best is None else total.plus(found.stats)
-        if this.better(found.end):
-            others += [] if best is None else [best[1].end.score]
-            best = this, found
-        else:
-            others.append(found.end.score)
-    assert best is not None
-    this, found = best
-    second = None if found.second_best is None else max([found.second_best, *others])
+        done.append((this, found))
+    this, found = done[0]
+    total = found.stats
+    for that, other in done[1:]:
+        total = total.plus(other.stats)
+        if that.better(other.end):
+            this, found, other = that, other, found
+        if found.second_best is not None:  # the other strand lies outside
+            second = max(found.second_best, other.end.score)
+            found = found._replace(second_best=second)
     if started is not None:
         total.seconds = time.perf_counter() - started
     for wrong in warned:
         _warn(wrong, saved is not None)
     if result is not None and len(jobs) == 1:
         return result
-    return alignment_of(this, found._replace(stats=total, second_best=second))
+    return alignment_of(this, found._replace(stats=total))
 
 
 def _found(
