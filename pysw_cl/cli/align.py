@@ -22,7 +22,7 @@ from .resume import SavedPairs
 if TYPE_CHECKING:
     from ..results.alignment import Alignment
     from ..sequences.sequence import Sequence
-    from .records import Pair
+    from .records import Pair, Records
 
 #: What is said of pairs that are compared one after the other.
 ONE_BY_ONE = (
@@ -34,6 +34,7 @@ def add_to(commands: Any) -> None:
     """Declare the subcommand."""
     parser = commands.add_parser(
         "align",
+        run=run,
         help="align every query against every target",
         description="Align every record of QUERY against every record of TARGET. Both are "
         "files of FASTA or FASTQ, plain or compressed; - is standard input.",
@@ -52,7 +53,7 @@ def add_to(commands: Any) -> None:
     choice = "--pairs --skip-bad --min-score --top --alignments --second-best"
     parser.declare("pairs and results", choice)
     declare_compared(parser)
-    declare_run(parser, run, {})
+    declare_run(parser, {})
     parser.set_defaults(picture=None)
 
 
@@ -60,6 +61,7 @@ def add_plot_to(commands: Any) -> None:
     """Declare the subcommand."""
     parser = commands.add_parser(
         "plot",
+        run=run,
         help="align a query against a target and draw the path over the matrix",
         description="Align the record of QUERY against the record of TARGET, write the result as "
         "align does, and draw it into PICTURE, whose suffix says the format (.png, .pdf, .svg): "
@@ -69,7 +71,7 @@ def add_plot_to(commands: Any) -> None:
     declare_compared(parser)
     parser.add_argument("picture", metavar="PICTURE")
     saved = "save rows there, and go on if a run was interrupted; draw a run that is finished"
-    declare_run(parser, run, {"help": saved})
+    declare_run(parser, {"help": saved})
     one = {"pairs": False, "skip_bad": False, "second_best": False}
     parser.set_defaults(**one, min_score=None, top=None, alignments=None)
 
@@ -90,8 +92,7 @@ def run(args: Namespace) -> int:
     scoring = options.scoring
     ends = options.free if isinstance(options, ModeOptions) else ()
     listed, searched = list[tuple[str, int]](), Counter[str]()
-    known = {"targets": listed, "searched": searched}
-    setting = setting_asked(args, args.output, scoring, args.mode, ends, **known)
+    setting = setting_asked(args, scoring, ends, targets=listed, searched=searched)
     if args.mode == "local":
         warn_of_phase(scoring)
     with usage(args):  # a device that this machine does not have is an error like others
@@ -105,7 +106,7 @@ def run(args: Namespace) -> int:
             found = drawn(args, only(pairs), to)
         to.begin_results(args.outfmt.name, setting)
         if args.picture is None:
-            found = _rows(args, pairs, to, how_many(*sides, args.pairs))
+            found = _rows(args, pairs, to, sides)
         for rows in select(found, args.min_score, args.top):
             to.results(rows)
         to.end_results()
@@ -115,13 +116,9 @@ def run(args: Namespace) -> int:
 
 
 def _rows(
-    args: Namespace,
-    pairs: Iterator[Pair],
-    to: Running,
-    size: tuple[int | None, int | None],
+    args: Namespace, pairs: Iterator[Pair], to: Running, sides: tuple[Records, Records]
 ) -> Iterator[Iterable[Row]]:
-    """The rows of the results.  Several pairs go through the batch engine if it can do what is
-    asked.  ``size``: how many pairs and cells there are; None: nobody knows."""
+    """The rows of the results: several pairs go through the batch engine if it can do it."""
     first = list(islice(pairs, 2))
     pairs, several = chain(first, pairs), len(first) > 1
     if len(first) == 1 and args.top is not None:
@@ -132,7 +129,8 @@ def _rows(
     batches = several and has_batches(args)
     if several and to.bar is not None:
         whole = args.query_range is None and args.target_range is None
-        to.bar.expect(size[0], size[1] if batches and whole else None)
+        count, cells = how_many(*sides, args.pairs)
+        to.bar.expect(count, cells if batches and whole else None)
     if batches:
         from .batches import in_batches  # NumPy
 
@@ -180,8 +178,8 @@ def drawn(args: Namespace, pairs: Iterable[Pair], to: Running) -> Iterator[Itera
 def aligner(
     args: Namespace, to: Running, saved: SavedPairs | None = None
 ) -> Callable[[Sequence, Sequence], list[Alignment]]:
-    """What finds the best alignment of a pair, or the best ones that share no aligned pair of
-    letters.  What is odd about the input is said by the command, once."""
+    """What finds the best alignment of a pair, or the best ones that share no aligned pair; what is
+    odd about the input is said by the command, once."""
     from ..api.align import align_top_with, align_with
 
     options, resources = align_asked(args, to.bar)
@@ -200,11 +198,8 @@ def aligner(
 def select(
     chunks: Iterable[Iterable[Row]], least: float | None, top: int | None
 ) -> Iterator[Iterable[Row]]:
-    """The rows that score at least ``least``; with ``top``, of each query at most so many, the best
-    first, and equal scores in the order they came in.
-
-    The rows of a query come one after the other.  At most ``top`` of them, and those of a
-    chunk, are held."""
+    """The rows that score at least ``least``; with ``top``, of each query, whose rows follow each
+    other, at most so many, the best first, and equal scores in the order they came in."""
     best: list[Row] = []
     for chunk in chunks:
         if least is not None:

@@ -28,8 +28,7 @@ T = TypeVar("T")
 
 @contextmanager
 def usage(args: Namespace) -> Iterator[None]:
-    """What is wrong with an option in here is a usage error of the subcommand.  What is wrong with
-    a file that it names is an error like that of any other file."""
+    """What is wrong with an option in here, but for a file that it names, is a usage error."""
     try:
         yield
     except FormatError:
@@ -54,8 +53,7 @@ def align_asked(args: Namespace, progress: Progress | None = None) -> tuple[Any,
 
 
 def options_asked(args: Namespace, kind: type[T], **other: Any) -> T:
-    """The options of this kind that the command line has, but for ranges; ``other``: those that it
-    has otherwise."""
+    """The options of this kind that the command line, or ``other``, has, but for ranges."""
     from ..drivers.options import made_of
 
     whole = {"query_range": None, "target_range": None}
@@ -63,7 +61,7 @@ def options_asked(args: Namespace, kind: type[T], **other: Any) -> T:
 
 
 def resources_asked(args: Namespace, kind: type[T], **other: Any) -> T:
-    """The resources of this kind that the command line has; ``other``: as for `options_asked`."""
+    """The resources of this kind that the command line, or ``other``, has."""
     from ..drivers.options import made_of
 
     return made_of(kind, {**vars(args), "kernel_times": args.verbose, **other})
@@ -144,19 +142,16 @@ def check_output(args: Namespace, output: str) -> None:
 
 
 def setting_asked(
-    args: Namespace,
-    output: str,
-    scoring: Scoring,
-    mode: str,
-    free_ends: Iterable[bool],
-    **more: Any,
+    args: Namespace, scoring: Scoring, free_ends: Iterable[bool], **more: Any
 ) -> Setting:
-    """What is the same for all results.  What the format cannot hold is a usage error."""
+    """What is the same for all results, of what the command line says and ``more``.  What the
+    format cannot hold is a usage error."""
     from ..drivers.options import made_of
     from ..results.formats.writer import Setting, mode_in_words
 
-    known = {"output": output, "scoring": scoring, "mode": mode_in_words(mode, free_ends)}
-    setting = made_of(Setting, {**vars(args), "fields": args.outfmt.fields, **known, **more})
+    known = {**vars(args), "fields": args.outfmt.fields, "scoring": scoring, **more}
+    known["mode"] = mode_in_words(known["mode"], free_ends)
+    setting = made_of(Setting, known)
     with usage(args):
         check(args.outfmt.name, setting)
     return setting

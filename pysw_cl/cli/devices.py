@@ -20,10 +20,8 @@ DEMO_LINES = 7 + 3 * 4
 
 def add_to(commands: Any) -> None:
     """Declare ``devices``."""
-    parser = commands.add_parser(
-        "devices", help="list the OpenCL devices and what keeps one out", examples=("devices",)
-    )
-    parser.set_defaults(run=_devices)
+    what = "list the OpenCL devices and what keeps one out"
+    commands.add_parser("devices", run=_devices, help=what, examples=("devices",))
 
 
 def _devices(args: Namespace) -> int:
@@ -51,12 +49,12 @@ def add_prepare_to(commands: Any) -> None:
     """Declare ``prepare``."""
     parser = commands.add_parser(
         "prepare",
+        run=_prepare,
         help="build the kernels of a device now, for images, clusters and tests",
         examples=("prepare", "prepare --device gpu --for dna,many"),
     )
     parser.declare("run", DEVICE)
     parser.declare("options", "--for -q")
-    parser.set_defaults(run=_prepare)
 
 
 def _prepare(args: Namespace) -> int:
@@ -75,12 +73,10 @@ def _prepare(args: Namespace) -> int:
 
 def add_demo_to(commands: Any) -> None:
     """Declare ``demo``."""
-    parser = commands.add_parser(
-        "demo", help="align the human and the chimpanzee mitochondrion", examples=("demo",)
-    )
+    what = "align the human and the chimpanzee mitochondrion"
+    parser = commands.add_parser("demo", run=_demo, help=what, examples=("demo",))
     parser.declare("run", DEVICE)
     parser.declare("options", "-q")
-    parser.set_defaults(run=_demo)
 
 
 def _demo(args: Namespace) -> int:

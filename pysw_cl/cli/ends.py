@@ -34,6 +34,7 @@ def add_to(commands: Any) -> None:
     """Declare the subcommand."""
     parser = commands.add_parser(
         "ends",
+        run=run,
         help="list the places where the best local alignments end",
         description="The cells of the matrix of each QUERY with each TARGET that score most: a "
         "table of names, score, and how many letters of query and target precede the end; with "
@@ -50,7 +51,7 @@ def add_to(commands: Any) -> None:
     parser.declare("scoring", SCORING)
     parser.declare("output", f"-o --paths {FORMAT}")
     parser.declare("run", f"{DEVICE} --engine --plan -q")
-    parser.set_defaults(run=run, mode="local", verbose=False, checkpoint=None)
+    parser.set_defaults(mode="local", verbose=False, checkpoint=None)
 
 
 def run(args: Namespace) -> int:
@@ -73,8 +74,8 @@ def run(args: Namespace) -> int:
         resources = replace(resources, progress=to.bar)
         sides = sides_of(args, tally, listed)
         if args.paths:
-            known = {"targets": listed, "searched": searched}
-            setting = setting_asked(args, "path", options.scoring, "local", (False,) * 4, **known)
+            known = {"targets": listed, "searched": searched, "output": "path"}
+            setting = setting_asked(args, options.scoring, (), **known)
             to.begin_results(args.outfmt.name, setting)
         else:
             to.write("\t".join(COLUMNS + ("strand",) * (args.strand != "plus")) + "\n")

@@ -121,11 +121,7 @@ def _run(argv: Iterable[str] | None) -> int:
             args.parse = parser.parse_args  # for `resume`, which reads a saved command
             args.command = shlex.join(["pysw-cl", *words])  # for files that name it
             limit_threads(args)
-            code = 0
-            if "run" in args:
-                code = args.run(args)
-            else:  # no subcommand
-                parser.print_help()
+            code: int = args.run(args)
         except SystemExit as stop:  # argparse: 0 after --help, 2 after a usage error
             code = stop.code if isinstance(stop.code, int) else 2
         sys.stdout.flush()

@@ -30,8 +30,7 @@ PATIENCE = 1.0
 
 @contextlib.contextmanager
 def running(args: Namespace) -> Iterator[Running]:
-    """Runs a subcommand: its file of results appears at the end, its bar is wiped, and signals
-    say how to go on."""
+    """Runs a subcommand: its file of results appears, and its bar is wiped, at the end."""
     ending.checkpoint = args.checkpoint
     with written(args.out) as stream, progress_of(sys.stderr, args.quiet) as bar:
         yield Running(stream, bar, args.verbose)

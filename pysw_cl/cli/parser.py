@@ -17,6 +17,8 @@ from ..errors import InputError, printable
 from ..results.formats import ALIASES, FORMATS, format_named
 
 T = TypeVar("T")
+#: What runs a subcommand: it takes the arguments, and gives the exit code.
+Run = Callable[[argparse.Namespace], int]
 
 #: Numbers in a plan: whole ones, and those with a point or an exponent.
 _NUMBERS: dict[type[int | float], str] = {
@@ -27,16 +29,17 @@ _RANGE = re.compile(r"([0-9][0-9,]*)-([0-9][0-9,]*)?")
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that says in one line what is wrong, and where the options are listed.
+    """An argument parser that says in one line what is wrong.
 
-    ``examples``: command lines that its help shows, without the program's name."""
+    ``run``: the subcommand that it is of (None: its help is shown); ``examples``: command lines
+    that its help shows, without the program's name."""
 
-    def __init__(self, *, examples: Sequence[str] = (), **options: Any) -> None:
+    def __init__(self, *, run: Run | None = None, examples: Sequence[str] = (), **options: Any):
         shown = "".join(f"\n  pysw-cl {one}" for one in examples)
         if shown:
             options["epilog"] = f"examples:{shown}"
         super().__init__(allow_abbrev=False, formatter_class=_Help, **options)
-        self.set_defaults(usage_error=self.error)
+        self.set_defaults(usage_error=self.error, run=run or self._show_help)
         self._words: list[str] = []
 
     def declare(self, title: str, names: str, **other: Any) -> None:
@@ -54,6 +57,10 @@ class Parser(argparse.ArgumentParser):
             elif kind is not None:
                 said |= {"choices": kind} if isinstance(kind, tuple) else {"type": of_option(kind)}
             group.add_argument(*flags.split(), **said)
+
+    def _show_help(self, _: argparse.Namespace) -> int:
+        self.print_help()
+        return 0
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As in the base class.  Unknown arguments are an error of the subcommand that has them."""
@@ -118,8 +125,7 @@ def outfmt(text: str) -> Outfmt:
 
 
 def plan(text: str) -> dict[str, int | float | str]:
-    """The fields of a plan and of its tuning, by their names: numbers, or names of what they are
-    set to."""
+    """The fields of a plan and of its tuning: numbers, or names of what they are set to."""
     found: dict[str, int | float | str] = {}
     for part in text.split(","):
         key, _, value = part.partition("=")
@@ -332,17 +338,11 @@ def declare_compared(parser: Parser) -> None:
     parser.declare("run", DEVICE)
 
 
-def declare_run(
-    parser: Parser,
-    run: Callable[[argparse.Namespace], int],
-    checkpoint: dict[str, str] | None = None,
-) -> None:
-    """Declare where results go and how they are computed; ``run`` is the subcommand.
-
-    ``checkpoint``: what is said otherwise of ``--checkpoint``, if it has that option."""
+def declare_run(parser: Parser, checkpoint: dict[str, str] | None = None) -> None:
+    """Declare where results go and how they are computed; ``checkpoint``: what is said otherwise of
+    ``--checkpoint``, if there is that option."""
     parser.declare("output", f"{FORMAT} -o -v")
     parser.declare("run", "--plan")
     if checkpoint is not None:
         parser.declare("run", "--checkpoint", **checkpoint)
     parser.declare("run", "--disk-size --stop-after -q")
-    parser.set_defaults(run=run)

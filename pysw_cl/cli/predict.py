@@ -23,6 +23,7 @@ def add_to(commands: Any) -> None:
     """Declare the subcommands."""
     predict = commands.add_parser(
         "predict",
+        run=run_predict,
         help="say how long a comparison will take, before it begins",
         description="How long a comparison will take on a device, by its profile: the time and its "
         "interval, the speed and its limit, and the memory. Two files are looked at: similar "
@@ -31,12 +32,13 @@ def add_to(commands: Any) -> None:
     )
     plan = commands.add_parser(
         "plan",
+        run=run_plan,
         help="say what a comparison would run on, and why",
         description="What would compute a matrix on a device: engine, lanes, B, T, alpha, the "
         "expected time, the profile that it is from, and what would be second best.",
         examples=("plan 33M 47M", "plan --mode global 150 150"),
     )
-    for parser, run in ((predict, run_predict), (plan, run_plan)):
+    for parser in (predict, plan):
         add = parser.add_argument
         add("query", metavar="QUERY", help="a length such as 33M or 1500, or a file")
         add("target", metavar="TARGET", help="as QUERY")
@@ -45,7 +47,6 @@ def add_to(commands: Any) -> None:
             parser.declare("comparison", "--strand --output")
         parser.declare("scoring", SCORES)
         parser.declare("run", f"{DEVICE} --plan")
-        parser.set_defaults(run=run)
     predict.add_argument(
         "--plot", metavar="FILE", help="draw what the device's profile measured and predicts"
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..errors import printable
@@ -31,7 +30,6 @@ def add_to(commands: Any) -> None:
         "one has the profile that ships for its kind.",
         examples=("profile show", "profile export mine.json", "profile import mine.json"),
     )
-    parser.set_defaults(run=partial(_help, parser))
     actions = parser.add_subparsers(metavar="ACTION")
     show = actions.add_parser("show", help="print the profile that a device has")
     show.add_argument("--json", action="store_true", help="as JSON, with all that was measured")
@@ -44,12 +42,6 @@ def add_to(commands: Any) -> None:
         if action is not into:
             action.declare("options", DEVICE)
         action.set_defaults(run=run)
-
-
-def _help(parser: argparse.ArgumentParser, args: argparse.Namespace) -> int:
-    """What a command line without an action runs."""
-    parser.print_help()
-    return 0
 
 
 def _show(args: argparse.Namespace) -> int:

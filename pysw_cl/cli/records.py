@@ -87,8 +87,10 @@ class Records:
         bad: list[None] = []
 
         def leave_out(error: SequenceError) -> None:
+            if self._left_out is None:
+                raise error
             bad.append(None)
-            if self._left_out is not None and not told:
+            if not told:
                 self._left_out(error)
 
         for record in read_sequences(self.path, None if self._left_out is None else leave_out):
@@ -96,8 +98,6 @@ class Records:
                 if self._left_out is not None or not told:
                     self._look(record, told)
             except SequenceError as error:
-                if self._left_out is None:
-                    raise
                 leave_out(error)
                 continue
             yield from bad
@@ -140,9 +140,8 @@ def sides_of(
 
 
 def place(args: Namespace, side: str, record: Sequence) -> tuple[int, int]:
-    """The part that is compared of this record of a side ("query" or "target").
-
-    Raises InputError, in the numbers of the command line, for a range that leaves the record."""
+    """The part that is compared of this record of a side ("query" or "target").  Raises InputError,
+    in the numbers of the command line, for a range that leaves the record."""
     given: tuple[int, int | None] | None = getattr(args, f"{side}_range")
     if given is None:
         return 0, len(record)
@@ -163,9 +162,8 @@ def ranges(args: Namespace, query: Sequence, target: Sequence) -> dict[str, Any]
 
 
 def every_pair(queries: Records, targets: Records) -> Iterator[Pair]:
-    """Every query with every target, in the order of the files, without those that are left out.
-
-    Targets of a pipe are held as a whole, unless there is only one query."""
+    """Every query with every target, in the order of the files, without those that are left out;
+    targets of a pipe are held as a whole, unless there is only one query."""
     ahead = not targets.again
     source = (record for record in queries.read() if record is not None)
     query = next(source, None)
@@ -179,11 +177,9 @@ def every_pair(queries: Records, targets: Records) -> Iterator[Pair]:
 
 def matched_pairs(queries: Records, targets: Records) -> Iterator[Pair]:
     """Record i of one with record i of the other, without the pairs of which a record is left out.
-
-    Raises InputError for different numbers of records: before the first pair where both are known,
-    else where one ends."""
-    counts = [queries.count, targets.count]
-    sources = queries.read(), targets.read()
+    Raises InputError for different numbers of records: at once where both are known, else where
+    one ends."""
+    counts, sources = [queries.count, targets.count], (queries.read(), targets.read())
     if None in counts or counts[0] == counts[1]:
         for done, (query, target) in enumerate(zip_longest(*sources, fillvalue=_END)):
             if query is _END or target is _END:
@@ -215,13 +211,11 @@ def counted(pairs: Iterator[Pair], count: Counter[str]) -> Iterator[Pair]:
 
 
 def how_many(queries: Records, targets: Records, matched: bool) -> tuple[int | None, int | None]:
-    """How many pairs there are, those that are left out included, and how many cells they have;
-    None for what is not known."""
+    """How many pairs and cells there are, those that are left out included; None: not known."""
     if queries.count is None or targets.count is None:
         return None, None
-    if matched:
-        return queries.count, None
-    return queries.count * targets.count, queries.letters * targets.letters
+    cells = None if matched else queries.letters * targets.letters
+    return queries.count * (1 if matched else targets.count), cells
 
 
 def only(pairs: Iterator[Pair]) -> list[Pair]:

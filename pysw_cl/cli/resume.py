@@ -38,6 +38,7 @@ def add_to(commands: Any) -> None:
     """Declare the subcommand."""
     parser = commands.add_parser(
         "resume",
+        run=run,
         help="go on with a run that saved to a checkpoint",
         description="Go on with an alignment that was run with --checkpoint DIR and interrupted, "
         "or print its result if it is finished. Device and plan are those it began with, unless "
@@ -48,7 +49,7 @@ def add_to(commands: Any) -> None:
     began = "as for align (default: as the run began)"
     parser.declare("run", "--device", default=None, help=began)
     parser.declare("run", "--threads")
-    declare_run(parser, run)
+    declare_run(parser)
 
 
 def run(args: Namespace) -> int:
@@ -67,11 +68,8 @@ def run(args: Namespace) -> int:
         with Store.open(args.checkpoint) as store:
             job, resources = store.job, store.resources.resumed(given)
         check_output(args, job.output)
-        asked, targets = (
-            (job.scoring, job.mode, job.free_ends),
-            [(job.target.name, len(job.target))],
-        )
-        setting = setting_asked(args, job.output, *asked, targets=targets)
+        known = {"targets": [(job.target.name, len(job.target))], "output": job.output}
+        setting = setting_asked(args, job.scoring, job.free_ends, mode=job.mode, **known)
         try:
             plan = engine_for(resources.device, resources.plan).plan
         except PlanError as error:
@@ -132,8 +130,8 @@ class SavedPairs:
 
 
 def _resumed(args: Namespace) -> Namespace | None:
-    """The arguments of the command that a checkpoint of several pairs is of, with those that a
-    resumed run is given; None for another checkpoint."""
+    """The arguments of the command of several pairs that a checkpoint is of, with those that a
+    resumed run is given; None for another one."""
     try:
         content = json.loads((Path(args.checkpoint) / COMMAND).read_text())
         command, files = str(content["command"]), dict(content["files"])

@@ -23,6 +23,7 @@ def add_to(commands: Any) -> None:
     """Declare the subcommand."""
     parser = commands.add_parser(
         "tune",
+        run=run,
         help="measure which parameters are fastest on a device, once",
         description="Measures which parameters are fastest on a device, and how long things take "
         "on it, and stores both as the user's profile, which all later plans and predictions use. "
@@ -57,7 +58,6 @@ def add_to(commands: Any) -> None:
         help="draw the time over B into FILE (.png, .svg, .pdf); needs matplotlib",
     )
     parser.declare("options", "-q")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -40,8 +40,7 @@ OP_TO_MOVE[_INSERTION] = QUERY
 @dataclass(frozen=True, eq=False)
 class Runs:
     """A path as runs of equal operations: ``ops`` (uint8, ASCII of '=', 'X', 'I', 'D'; 'M'
-    where nobody knows what matches) and
-    ``lengths`` (int64).
+    where nobody knows what matches) and ``lengths`` (int64).
 
     '=' and 'X' consume a letter of both sequences, 'I' consumes query, 'D' consumes target, as in
     SAM.  Iterating gives (op, length) pairs.
@@ -93,8 +92,7 @@ class Runs:
         return sum(int(self.lengths @ (self.ops == op)) for op in wanted)
 
     def in_gaps(self) -> tuple[int, int, int]:
-        """The number of gaps, and how many letters of the query and of the target are opposite
-        one."""
+        """The number of gaps, and of the letters of the query and of the target opposite one."""
         inserted, deleted = self.ops == _INSERTION, self.ops == _DELETION
         gaps = np.count_nonzero(inserted) + np.count_nonzero(deleted)
         return int(gaps), int(self.lengths @ inserted), int(self.lengths @ deleted)
@@ -125,11 +123,9 @@ class Runs:
 def merged(
     runs: Runs, bounds: NDArray[np.int64] | None = None
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
-    """The moves of the runs and their lengths; neighbours with the same move are one.
-
-    ``bounds``: the first run of each of several paths, then the number of all runs (default: one
-    path).  Also returns the same of the merged runs.
-    """
+    """The moves of the runs and their lengths; neighbours with the same move are one.  ``bounds``,
+    also returned of these: the first run of each of several paths, then the number of all runs
+    (default: one path)."""
     moves = OP_TO_MOVE[runs.ops]
     bounds = np.array([0, len(moves)]) if bounds is None else bounds
     first = np.ones(len(moves), np.bool_)
@@ -141,9 +137,8 @@ def merged(
 
 
 def piece_runs(scoring: Scoring, moves: Moves, query_on: Letters, target_on: Letters) -> Runs:
-    """The runs of a piece of a path with at least one move.
-
-    ``query_on`` and ``target_on``: the letters of its diagonal moves, pair by pair."""
+    """The runs of a piece of a path with at least one move; ``query_on`` and ``target_on`` are the
+    letters of its diagonal moves, pair by pair."""
     equal, kinds, ops = scoring.equal(query_on, target_on), moves.copy(), _UNKNOWN_TO_OP
     if equal is not None:
         kinds[moves == DIAGONAL], ops = equal * np.uint8(_MATCHING), _MOVE_TO_OP
@@ -265,10 +260,8 @@ class PathReader:
             self._read(*self._waiting.popleft())
 
     def found(self, end: Hit, path: BackwardPath) -> FoundPath:
-        """The runs and the score of a path whose traceback is complete.
-
-        Raises InternalError if the moves do not consume the letters between its start and ``end``.
-        """
+        """The runs and the score of a path whose traceback is complete.  Raises InternalError if
+        the moves do not consume the letters between its start and ``end``."""
         self._waiting += self._take(end, path)
         for piece in self._waiting:  # in turn: the work itself uses threads
             self._read(*piece)

@@ -20,7 +20,7 @@ _BAM_CODES = np.zeros(256, np.uint32)
 _BAM_CODES[BAM_OPS] = np.arange(len(BAM_OPS))
 #: The longest run that a word holds.
 LONGEST_RUN = (1 << 28) - 1
-#: Rows of a table that are filled at once.
+#: Rows of a table that are filled at once, so that they stay in a core's caches for all columns.
 AT_ONCE = 1 << 13
 #: Words of paths for which there is room before they come, beside as many as there are.
 MORE = 1 << 22
@@ -186,9 +186,7 @@ def as_wide(column: NDArray[Any]) -> NDArray[Any]:
 
 
 def as_table(columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-    """A structured array with these columns; whole numbers have 64 bits.
-
-    (Rows are filled some at a time, so that they stay in a core's caches for all columns.)"""
+    """A structured array with these columns; whole numbers have 64 bits."""
     kinds = [(name, as_wide(column[:0]).dtype) for name, column in columns.items()]
     count = min(map(len, columns.values()))
     table = np.empty(count, kinds)

@@ -49,13 +49,10 @@ def picture_plan(plan: dict[str, Any] | None, m: int, n: int) -> dict[str, Any] 
 
 
 def path_points(alignment: AlignedPair, most: int = MOST_POINTS) -> NDArray[np.int64]:
-    """The path as a line through k points, from its start to its end along the target.
-
-    Gives int64, k x 2: (target, query) positions in the whole sequences.  Points are where the
-    kind of move changes.  If there are more than ``most``, the box of the path is divided into
-    ``most // 2`` fields along each side, and one point is taken in each field that the path
-    enters.  Raises InputError without a path.
-    """
+    """The path as a line, from its start to its end along the target, through k points (int64, k x
+    2: target, query) where the kind of move changes.  Of more than ``most`` there is one in each
+    field that the path enters, of ``most // 2`` along each side of its box.  Raises InputError
+    without a path."""
     points = alignment.corners().T
     if len(points) > most:
         passed = abs(points - points[0])
@@ -71,9 +68,7 @@ def draw(alignment: AlignedPair, axes: Any = None) -> Any:
     from left to right, query from top to bottom, as in the matrix.
 
     The path is a line, or a dot where only its end is known.  Colours show the highest scores of
-    the tiles, and grey the pruned areas (`Alignment.tiles`).  Raises InputError without
-    matplotlib.
-    """
+    the tiles, and grey the pruned areas.  Raises InputError without matplotlib."""
     figure = require()(**LOOK) if axes is None else axes.figure
     axes = figure.add_subplot() if axes is None else axes
     tiles = alignment.tiles
@@ -86,9 +81,8 @@ def draw(alignment: AlignedPair, axes: Any = None) -> Any:
             grey = np.full((*tiles.pruned.shape, 4), 0.75)
             grey[..., 3] = tiles.pruned
             axes.pcolormesh(tiles.columns, tiles.rows, grey)
-            share = np.average(
-                tiles.pruned, weights=np.outer(np.diff(tiles.rows), np.diff(tiles.columns))
-            )
+            cells = np.outer(np.diff(tiles.rows), np.diff(tiles.columns))
+            share = np.average(tiles.pruned, weights=cells)
             axes.plot([], [], "s", color="0.75", label=f"pruned: {share:.1%} of the matrix")
         axes.set_xlim(tiles.columns[0], tiles.columns[-1])
         axes.set_ylim(tiles.rows[-1], tiles.rows[0])
@@ -133,13 +127,9 @@ def plot(alignment: AlignedPair, path: str | os.PathLike[str] | None = None, ax:
 
 
 def save(figure: Any, path: str | os.PathLike[str]) -> None:
-    """Write a matplotlib Figure into a file, whose suffix decides the format.
-
-    Raises InputError for an unknown format, and FormatError for a file that cannot be written.
-    """
-    place = Path(path)
-    if not place.suffix:
-        place = Path(f"{path}.png")
+    """Write a matplotlib Figure into a file, whose suffix decides the format.  Raises InputError
+    for an unknown format, and FormatError for a file that cannot be written."""
+    place = Path(path if Path(path).suffix else f"{path}.png")
     with written(place, binary=True) as file:
         try:
             figure.savefig(file, format=place.suffix[1:], dpi=150)

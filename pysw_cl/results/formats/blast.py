@@ -80,7 +80,18 @@ class _Hits:
 
     def btop(self) -> Texts:
         """BLAST's traceback operations: how many letters match, and the pairs that do not."""
-        return [_btop(row, *both) for row, both in zip(self.rows, self.letters, strict=True)]
+        found = []
+        for row, both in zip(self.rows, self.letters, strict=True):
+            parts, at = [], 0
+            runs = runs_of(row.cigar or "")
+            for length, op in runs[::-1] if row.strand == "minus" else runs:
+                if op == "=":
+                    parts.append(str(length))
+                else:
+                    parts += (text[k] for k in range(at, at + length) for text in both)
+                at += length
+            found.append("".join(parts))
+        return found
 
     def covered(self) -> Texts:
         """The share of each query that is aligned, in percent."""
@@ -92,18 +103,6 @@ class _Hits:
         """Name and description of each subject."""
         found = (row.target for row in self.rows)
         return [printable(f"{of.name} {of.description}") or "target" for of in found]
-
-
-def _btop(row: Row, query: str, subject: str) -> str:
-    parts, at = [], 0
-    runs = runs_of(row.cigar or "")
-    for length, op in runs[::-1] if row.strand == "minus" else runs:
-        if op == "=":
-            parts.append(str(length))
-        else:
-            parts += (text[k] for k in range(at, at + length) for text in (query, subject))
-        at += length
-    return "".join(parts)
 
 
 def _percent(values: NDArray[Any], digits: int) -> Texts:
@@ -188,10 +187,8 @@ class Table(columns.Table):
 
 
 class CommentedTable(ByQuery):
-    """Writes a table with comments before the lines of each query.
-
-    Their first line begins with the name of a program of BLAST's, by which readers know the format,
-    and goes on with that of this one."""
+    """Writes a table with comments before the lines of each query.  Their first line begins with
+    the name of a program of BLAST's, by which readers know the format."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
@@ -206,9 +203,12 @@ class CommentedTable(ByQuery):
         for rows in groups:
             query, hits = rows[0].query, sum(row.has_both for row in rows)
             title = printable(f"{shown_name(query, 'query')} {query.description}")
+            names = {shown_name(row.target, "target"): None for row in rows}
+            count = self.setting.searched.get("targets", len(names))
+            database = next(iter(names)) if count == 1 else f"{count} targets"
             parts.append(
                 f"# {program} {writer.PROGRAM} {writer.VERSION}\n"
-                f"# Query: {title}\n# Database: {self._database(rows)}\n"
+                f"# Query: {title}\n# Database: {database}\n"
                 f"{fields if hits else ''}# {hits} hits found\n"
             )
             parts += (f"{line}\n" for line in islice(lines, hits))
@@ -218,11 +218,6 @@ class CommentedTable(ByQuery):
         """The last query, and how many there were."""
         last, count = super().end(), self.setting.searched.get("queries", self._queries)
         return f"{last}# BLAST processed {count} queries\n"
-
-    def _database(self, rows: list[Row]) -> str:
-        names = {shown_name(row.target, "target"): None for row in rows}
-        count = self.setting.searched.get("targets", len(names))
-        return next(iter(names)) if count == 1 else f"{count} targets"
 
 
 # Reading

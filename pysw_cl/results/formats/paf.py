@@ -1,8 +1,5 @@
-"""PAF, minimap2's tab-separated format: one line per alignment; its columns and tags are in
-docs/formats.md.
-
-The format and its tags: the manual page of minimap2 (Li 2018, Bioinformatics 34, 3094-3100).
-"""
+"""PAF, minimap2's table (docs/formats.md).  Its columns and tags: the manual page of minimap2 (Li
+2018, Bioinformatics 34, 3094-3100)."""
 
 from __future__ import annotations
 
@@ -36,24 +33,16 @@ class Writer(columns.Table):
         second = some.values("second_best")
         quality = np.full(len(some), 255) if second is None else np.where(second == scores, 0, 255)
         return [
-            some.names(0),
-            some.lengths(0),
-            some.numbers("query_start"),
-            some.numbers("query_end"),
-            some.strands(),
-            some.names(1),
-            some.lengths(1),
-            some.numbers("target_start"),
-            some.numbers("target_end"),
-            texts(matches),
-            texts(columns),
-            texts(quality),
+            some.names(0), some.lengths(0), some.numbers("query_start"), some.numbers("query_end"),
+            some.strands(), some.names(1), some.lengths(1),
+            some.numbers("target_start"), some.numbers("target_end"),
+            texts(matches), texts(columns), texts(quality),
             _scores("AS", scores),
             [f"NM:i:{n}" for n in texts(columns - matches)],
             [f"de:f:{x}" for x in shares(1 - matches / (columns - letters + gaps))],
             [f"cg:Z:{cigar}" for cigar in some.values("cigar")],
             *([] if second is None else [_scores("XS", second)]),
-        ]
+        ]  # fmt: skip
 
 
 def _scores(tag: str, scores: NDArray[Any]) -> list[str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 from itertools import groupby, pairwise
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from .writer import Row, mode_in_words
 WIDTH = 60
 #: Columns of a longer alignment that a notebook shows of its start, and of its end.
 SHOWN = 600
-#: Characters of a name in front of a line of a notebook, and in its first lines.
+#: Characters of a name in front of a line, and in the first lines of a notebook.
 NAME, TITLE = 20, 80
 #: The background of each mark; a match has none.  Those of Okabe & Ito (2008, Color Universal
 #: Design), which people with any kind of colour vision can tell apart, translucent for light and
@@ -58,20 +59,25 @@ def text(found: AlignedPair, width: int = WIDTH, limit: int | None = None) -> st
     lines, columns = _header(found), found.columns or 0
     if columns:
         some = found if limit is None or columns <= limit else found[:limit]
-        names = [printable(name)[:20] for name in _names(found)]
-        margin, digits = max(map(len, names)), digits_of(some)
-        upper, lower = (name.ljust(margin) for name in names)
-        blank = " " * (margin + digits + 2)
-        for marks, ((ours, i0, i1), (theirs, j0, j1)) in blocks(some, width):
-            lines += (
-                "",
-                f"{upper} {i0:>{digits}} {ours} {i1:>{digits}}",
-                (blank + marks).rstrip(),
-                f"{lower} {j0:>{digits}} {theirs} {j1:>{digits}}",
-            )
+        names = [printable(name)[:NAME] for name in _names(found)]
+        lines += _lines(some, names, digits_of(some), width)
         if some is not found:
             lines += ["", f"# the first {limit:,} of {columns:,} columns"]
     return "\n".join(lines)
+
+
+def _lines(
+    some: AlignedPair, names: list[str], digits: int, width: int, html: bool = False
+) -> Iterator[str]:
+    """The lines of the columns of an alignment, an empty one before each block."""
+    margin = max(map(len, names))
+    for marks, sides in blocks(some, width):
+        upper, lower = (
+            f"{escape(name.ljust(margin)) if html else name.ljust(margin)} {first:>{digits}} "
+            f"{_coloured(text, marks) if html else text} {last:>{digits}}"
+            for name, (text, first, last) in zip(names, sides, strict=True)
+        )
+        yield from ("", upper, (" " * (margin + digits + 2) + marks).rstrip(), lower)
 
 
 def _names(found: AlignedPair) -> tuple[str, str]:
@@ -152,12 +158,14 @@ def html(found: AlignedPair) -> str:
         alike, other, gap = _span(":", ":"), _span(".", "."), _span("-", " ")
         legend = f"| match, {alike} mismatch with a positive score, {other} any other mismatch, "
         lines.append(f"{legend}{gap} gap")
+        names = [_cut(name, NAME) for name in _names(found)]
+        layout: Any = names, digits_of(found), WIDTH, True
         if columns <= 2 * SHOWN:
-            lines += _columns(found, found)
+            lines += _lines(found, *layout)
         else:
-            lines += _columns(found[:SHOWN], found)
+            lines += _lines(found[:SHOWN], *layout)
             lines += ["", f"... {columns - 2 * SHOWN:,} columns are not shown ..."]
-            lines += _columns(found[-SHOWN:], found)
+            lines += _lines(found[-SHOWN:], *layout)
     style = "line-height:1.25;overflow-x:auto"
     return f'<pre style="{style}">' + "\n".join(lines) + "</pre>"
 
@@ -173,28 +181,15 @@ def _facts(found: AlignedPair) -> str:
         shown = ["?" if place is None else f"{place:,}" for place in places]
         span = "" if places == [None, None] else f" [{shown[0]}, {shown[1]})"
         minus = ", reverse complement" if what == "query" and found.strand == "minus" else ""
-        name = escape(_name(sequence.name, TITLE))
+        name = escape(_cut(sequence.name, TITLE))
         said.append(f"{what:<6}{span} of {len(sequence):,} letters{minus} {name}".rstrip())
     return "\n".join(said)
 
 
-def _name(name: str, most: int) -> str:
+def _cut(name: str, most: int) -> str:
     """A name on one line, cut if it is long."""
     text = printable(name)
     return text if len(text) <= most else text[: most - 3] + "..."
-
-
-def _columns(some: AlignedPair, whole: AlignedPair) -> Iterator[str]:
-    """The lines of some columns of an alignment."""
-    names = [_name(whole.query.name, NAME) or "query", _name(whole.target.name, NAME) or "target"]
-    margin, digits = max(map(len, names)), digits_of(whole)
-    for marks, sides in blocks(some, WIDTH):
-        upper, lower = (
-            f"{escape(name.ljust(margin))} {first:>{digits}} {_coloured(text, marks)} "
-            f"{last:>{digits}}"
-            for name, (text, first, last) in zip(names, sides, strict=True)
-        )
-        yield from ["", upper, (" " * (margin + digits + 2) + marks).rstrip(), lower]
 
 
 def _coloured(text: str, marks: str) -> str:

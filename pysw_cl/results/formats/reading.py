@@ -97,8 +97,7 @@ class Lines:
 
 def runs_in(lines: Lines, cigar: str) -> tuple[Runs, int, int, int]:
     """The runs of a CIGAR of a file, without 'P', how many letters are clipped before and after
-    them, and how many of these the file does not have (H).  Raises FormatError for what is no
-    CIGAR."""
+    them, and how many of these the file lacks (H).  Raises FormatError for what is no CIGAR."""
     if not _CIGAR.fullmatch(cigar):
         raise lines.wrong(f"{cigar[:40]!r} is not a CIGAR")
     runs = [(int(length), op) for length, op in _RUN.findall(cigar)]
