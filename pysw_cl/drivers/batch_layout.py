@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from operator import countOf
@@ -45,6 +45,7 @@ class Part:
     #: Of pairs that are compared in part (n x 4): the cells of the whole pair, the query and the
     #: target letters before the part, and the score.  None: they are compared whole.
     whole: NDArray[np.int64] | None = None
+    _known: dict[Any, Any] = field(default_factory=dict, init=False)
 
     def __len__(self) -> int:
         return len(self.index)
@@ -52,15 +53,10 @@ class Part:
     def once(self, what: Any, made: Callable[[], T]) -> T:
         """What ``made`` gives, which is the same every time: prepared pairs are aligned again and
         again.  ``what`` names it."""
-        known = self._known
-        if what not in known:
-            known[what] = made()
-        found: T = known[what]
+        if what not in self._known:
+            self._known[what] = made()
+        found: T = self._known[what]
         return found
-
-    @cached_property
-    def _known(self) -> dict[Any, Any]:
-        return {}
 
     def take(self, chosen: NDArray[Any] | slice) -> Part:
         """The ``chosen`` pairs (indices, booleans or a slice), with the same letters."""
@@ -182,38 +178,30 @@ def as_halves(pairs: Sequence[Any], first: int = 0) -> list[Any]:
 
 
 def alike(halves: list[Any], first: int, alphabet: Alphabet | None = None) -> list[Any]:
-    """Sequences of any kinds as texts that are all str, or all bytes.  ``first``: the number of
-    their first pair, for errors."""
-    kinds = set(map(type, halves)) if alphabet is None else None
-    return halves if kinds in ({bytes}, {str}) else _letters(halves, first, alphabet)
-
-
-def _letters(halves: list[Any], first: int, alphabet: Alphabet | None = None) -> list[bytes]:
-    """Sequences of any kind as bytes, each checked as `align` does."""
-    found: list[bytes] = []
+    """Sequences of any kinds as texts that are all str, or all bytes, each of which is checked as
+    `align` does.  ``first``: the number of their first pair, for errors."""
+    if alphabet is None and set(map(type, halves)) in ({bytes}, {str}):
+        return halves
     known: dict[int, bytes] = {}  # the same object comes again and again where all meet all
-    for k, half in enumerate(halves):
-        letters = known.get(id(half))
-        try:
-            if letters is None:
-                what = "target" if k % 2 else "query"
-                letters = as_letters(half, what, alphabet).tobytes()
-                known[id(half)] = letters
-            found.append(letters)
-        except PyswError as error:
-            raise blame(first + k // 2, error) from None
-    return found
+    k = 0
+    try:
+        for k, half in enumerate(halves):
+            if id(half) not in known:
+                letters = as_letters(half, "target" if k % 2 else "query", alphabet)
+                known[id(half)] = letters.tobytes()
+    except PyswError as error:
+        raise blame(first + k // 2, error) from None
+    return [known[id(half)] for half in halves]
 
 
 def joined(some: list[Any], texts: list[Any], first: int) -> bytes:
     """Some of the ``texts`` that `alike` gave of the pairs from number ``first`` on, one after the
     other."""
     try:
-        return (
-            "".join(some).encode("ascii") if some and isinstance(some[0], str) else b"".join(some)
-        )
+        plain = some and isinstance(some[0], str)
+        return "".join(some).encode("ascii") if plain else b"".join(some)
     except UnicodeEncodeError:
-        _letters(texts, first)  # its error names the pair
+        alike([*texts, b""], first)  # not all str: its error names the pair
         raise
 
 
