@@ -1,7 +1,5 @@
-"""How a tile is computed, as a value: what the engine runs, and what forecasts read.
-
-:mod:`.choose` makes these values, and nobody else.
-"""
+"""How a tile is computed, as a value that :mod:`.choose` makes: what the engine runs, and what
+forecasts read."""
 
 from __future__ import annotations
 
@@ -98,18 +96,15 @@ class Strips:
         # the block with the best cell is swept again when all strips are done
         again = narrow and program.best == 1 and program.form == "ticketed"
         table, letters = self.scores
-        profile = sizes.profile_bytes(T, letters, alpha, program.striped)
-        if self.plan.lane_set.local_profile:
-            profile = 0
+        local = self.plan.lane_set.local_profile
+        profile = 0 if local else sizes.profile_bytes(T, letters, alpha, program.striped)
         lanes = narrow and not again, narrow and crosses, program.striped
         found = [
             Buffer("state", "state", sizes.state_bytes(T, alpha, groups, *lanes)),
             Buffer("stages", "state", 8 * groups * self.chunk),
             Buffer("profiles", "state", groups * profile),
             Buffer(
-                "argmax_scratch",
-                "state",
-                sizes.argmax_bytes(T, alpha, groups, self.chunk) if again else 0,
+                "argmax_scratch", "state", again * sizes.argmax_bytes(T, alpha, groups, self.chunk)
             ),
             Buffer("record", "scratch", 4 * sizes.RECORD_WORDS * self.strip_groups),
         ]
@@ -141,7 +136,6 @@ class InStrips(Strips):
         tile, grid, program = self.tile, self.grid, self.program
         padded, kept = grid.padded_rows, len(tile.columns)
         right = 4 * padded if tile.right else 4
-        ticketed = program.form == "ticketed"
         found = [
             Buffer("right_h", "vertical_bus", right),
             Buffer("right_x", "vertical_bus", right),
@@ -160,7 +154,7 @@ class InStrips(Strips):
         if tile.rows and not self.linked:  # special rows are in the buffer of the bus
             rows = sizes.bus_bytes(grid.n, grid.T, len(tile.rows))
             found.append(Buffer("bus", "special_rows", rows))
-        if ticketed:
+        if program.form == "ticketed":
             moves = int(sizes.moves_bytes(grid.m, grid.n, grid.T, grid.alpha)) * tile.moves
             found.append(Buffer("moves", "moves" if tile.moves else "scratch", moves))
             progress = 4 * self.progress_words * (grid.strips + 1)
@@ -262,9 +256,8 @@ class HeldWhole:
     def buffers(self) -> list[Buffer]:
         """Those of its cells."""
         numbers = sizes.held_numbers(self.m, self.n)
-        kept = HELD_BYTES * numbers
-        marks = (sizes.HELD_CELL_BYTES - HELD_BYTES) * numbers
-        return [Buffer("cells", "state", kept), Buffer("forbidden", "state", marks)]
+        cells = Buffer("cells", "state", HELD_BYTES * numbers)
+        return [cells, Buffer("forbidden", "state", numbers)]
 
 
 @dataclass(frozen=True)

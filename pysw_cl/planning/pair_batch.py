@@ -1,8 +1,5 @@
-"""How a pair batch is computed, as a value: many pairs at once, one in each lane.
-
-The batch engine runs it, for pairs and for boxes of a matrix alike, and what it takes on the device
-is the sum of its buffers.
-"""
+"""How a pair batch is computed, as a value: many pairs, or boxes of a matrix, at once, one in each
+lane.  The batch engine runs it, and what it takes on the device is the sum of its buffers."""
 
 from __future__ import annotations
 
@@ -161,16 +158,10 @@ class InLanes:
         lanes, (most_m, most_n) = self.lanes.pairs(self.width), self.groups.longest
         columns, item = self.lanes.columns(self.width), self.width // 8
         index = 4  # bytes of a row or column number, at most
-        profile = {
-            "compare": 0,
-            "table": 0,
-            "profile": lanes * (self.letters + 1) * 8,
-            "lookup": columns * lanes * item,
-            "positions": columns * lanes * item,
-            "position_words": 0,
-        }
+        panel = columns * lanes * item
+        profiles = {"profile": lanes * (self.letters + 1) * 8, "lookup": panel, "positions": panel}
         rows = most_m * lanes * item * (6 if self.output == "counts" else 2)
-        size = rows + 2 * lanes * index + profile[self.score] + (most_m + most_n) * lanes
+        size = rows + 2 * lanes * index + profiles.get(self.score, 0) + (most_m + most_n) * lanes
         size += (most_m + columns) * lanes if self.output == "starts" else 0
         size = -(-size // 128) * 128
         return size + LEVELS * lanes * item if self.boxes else size

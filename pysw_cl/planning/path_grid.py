@@ -45,9 +45,8 @@ def most_pieces(tuning: TracebackTuning, m: int, n: int, compressed: float | Non
     """Pieces per side of the largest grid that fits the path's memory.  A grid of k x k pieces
     keeps (k - 1) (m + n) cells of 8 bytes.
 
-    ``compressed``: bytes of a compressed cell; None: the grid is not compressed.  All rows are
-    compressed, then all columns (:mod:`pysw_cl.tiles.special_lines`), and meanwhile both copies
-    exist.  Before the rows, two more lines take memory.
+    ``compressed``: bytes of a compressed cell; None: the grid is not compressed.  Two more lines
+    take memory before all rows are compressed, then all columns, and meanwhile both copies exist.
     """
     memory = path_bytes(tuning, m, n)
     lines = tuning.grid_share * memory / ((compressed or 8) * (m + n))
@@ -95,8 +94,7 @@ def finer_grid(
     """The grid inside a grid cell of m x n cells: the tiles of its sweep, and its rows and columns.
 
     ``traceback_tile_cells``: cells of the largest tile with moves.  Pieces have at least half the
-    side of that tile.  A step of the path takes no longer in large tiles than in small ones.
-    """
+    side of that tile: a step of the path takes no longer in large tiles than in small ones."""
     tuning = plan.tuning
     most, least = most_pieces(tuning.traceback, m, n), isqrt(traceback_tile_cells) // 2
     shape = tile_shape(m, n, m * n, longest=tuning.sweep.longest_side)
@@ -129,23 +127,18 @@ def lines_fit(plan: Plan, m: int, n: int, rows: int, columns: int, device: Devic
 
 def batch_plans(plan: Plan) -> tuple[Plan, Plan]:
     """The plans of tile batches, without and with stored moves."""
-    level, moves = plan, replace(plan.without_narrow(), chunk=min(MOVES_CHUNK, plan.chunk))
-    if plan.alpha_fixed:
-        return level, moves
-    return (
-        replace(level, alpha=min(BATCH_ALPHA, level.alpha)),
-        replace(moves, alpha=min(BATCH_ALPHA, moves.alpha)),
-    )
+    most = plan.alpha if plan.alpha_fixed else BATCH_ALPHA
+    moves = replace(plan.without_narrow(), chunk=min(MOVES_CHUNK, plan.chunk))
+    level, moves = (replace(one, alpha=min(most, one.alpha)) for one in (plan, moves))
+    return level, moves
 
 
 def group_bytes(plan: Plan, groups: int) -> tuple[int, int]:
     """Bytes of the lanes of so many groups between two blocks, and of their portions of the bus."""
     lanes, narrow = plan.lane_set, plan.lane_set.narrow is not None
     kinds = {False, bool(lanes.striped_alphas)}
-    return (
-        max(state_bytes(plan.T, plan.alpha, groups, narrow, narrow, kind) for kind in kinds),
-        8 * groups * plan.chunk,
-    )
+    asked = plan.T, plan.alpha, groups, narrow, narrow
+    return max(state_bytes(*asked, kind) for kind in kinds), 8 * groups * plan.chunk
 
 
 def kept_bytes(rows: int, columns: int, steps: tuple[int, int], T: int) -> int:
@@ -169,9 +162,7 @@ def level_steps(side: int, quantum: int, tuning: SpeculationTuning) -> list[tupl
 
 def level_shares(tuning: Tuning, m: int, n: int, held: int, levels: int, largest: int) -> list[int]:
     """Bytes for the tiles of each of the ``levels`` without moves, and last for those with moves.
-
-    ``held``: bytes of the path's memory that are in use already.  ``largest``: of an allocation.
-    """
+    ``held``: bytes of the path's memory that are in use already.  ``largest``: of an allocation."""
     most, share = max(1, path_bytes(tuning.traceback, m, n)), tuning.speculation_memory
     free = max(0, most - held)
     # less than ``most`` where the grid has more than its share

@@ -1,8 +1,7 @@
 """Sections: a tile of few strips is cut into parts side by side, which are swept at once.
 
-A section begins ``overlap`` columns left of its first column, at a column whose true values it does
-not know.  There it starts with values that are not too high.  Once no path that comes from further
-left matters any more, all values are the true ones (docs/algorithm.md, Sections).
+A section begins ``overlap`` columns left of its first one, with values that are not too high.  Once
+no path that comes from further left matters, all values are true (docs/algorithm.md, Sections).
 
 Method: Khajeh-Saeed & Perot (2011), GPU Computing Gems Emerald Edition, section 13.3.4.
 """
@@ -67,8 +66,8 @@ class Sections:
 
 @dataclass(frozen=True)
 class SectionsLayout:
-    """The buffer of the edges of all sections, in 32-bit numbers: the bus of the sections side by
-    side, then columns of each section: H of the corner and of the rows, then E^."""
+    """The buffer of the edges of all sections, in 32-bit numbers: the bus, then columns of each
+    section: H of the corner and of the rows, then E^."""
 
     #: Numbers in half a line of the bus.
     stride: int
@@ -82,14 +81,12 @@ class SectionsLayout:
 
 
 def span(scoring: Scoring, rows: int, excess: int, local: bool) -> int | None:
-    """Columns after which no path from further left matters in a tile of so many ``rows``; None
-    where there is no bound.
+    """Columns after which no path from further left matters in a tile of so many ``rows``: it has
+    so many letters in gaps that these cost more than ``rows`` matches and the ``excess`` give
+    (docs/algorithm.md, Sections).  None where there is no bound.
 
     ``excess``: the highest H of the tile's edges above the floor, or, if the tile is not ``local``,
-    above its top edge, whose H are all equal.  A path that goes on for so many columns has so many
-    letters in gaps that these cost more than ``rows`` matches and the excess give
-    (docs/algorithm.md, Sections).
-    """
+    above its top edge, whose H are all equal."""
     extend = scoring.gap_extend
     if extend == 0:
         return None
@@ -100,10 +97,8 @@ def span(scoring: Scoring, rows: int, excess: int, local: bool) -> int | None:
 
 
 def first_overlap(plan: Plan, scoring: Scoring, m: int) -> int:
-    """The overlap to begin with, in columns, of a tile of ``m`` rows.
-
-    Chance alignments are as many as rows, and the longest of more are longer.  With few letters all
-    are so short that this does not count."""
+    """The columns of overlap to begin with in a tile of ``m`` rows.  Chance alignments are as many
+    as rows, and the longest of more are longer; with few letters all are short."""
     tuning = plan.tuning.sections
     if scoring.source.few:
         return tuning.first_overlap
