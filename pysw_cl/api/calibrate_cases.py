@@ -28,8 +28,8 @@ GLOBAL: Mode = "global"
 MODES: tuple[Mode, ...] = ("local", GLOBAL)
 #: A tile is cut into as many sections as groups can sweep at once.
 CUT_ONCE = {**ALL_SECTIONS, "sections.rounds": 1, "sections.least_aspect": 0}
-#: Columns of a section.
-SECTION = 32_000
+#: Columns of a section, and of all at most.
+SECTION, MOST_COLUMNS = 32_000, 4_500_000
 #: The same of square tiles, their strips, and how many of these each group takes.
 SQUARE_SECTION, SQUARE_STRIPS, SQUARE_ROUNDS = 4000, 60, 4
 #: Columns of a section of as many strips, each of which waits for the one above it.
@@ -150,40 +150,30 @@ def _strips(case: partial[Case], plan: Plan) -> Iterator[Case]:
                 yield case(B * T * alpha, max(width, lag) // 2, less)
         if local and plan.lane_set.prunes:
             yield from _sections(case, plan, alpha, groups, alpha in marked)
-            if len(groups) > 1 and alpha in marked:
-                yield from _square(case, plan, alpha, groups)
 
 
 def _sections(
     case: partial[Case], plan: Plan, alpha: int, groups: Sequence[int], marked: bool
 ) -> Iterator[Case]:
-    """Sections of few strips, for each number of strips that may share a scheduler."""
-
-    def cut(strips: int, B: int, **more: Any) -> Case:
-        width = max(2000, _columns(plan, alpha, B) // 4) if len(groups) == 1 else SECTION
-        n = min(4_500_000, max(1, B // strips) * width)
-        return case(strips * plan.T * alpha, n, {"alpha": alpha, **CUT_ONCE, "B": B, **more})
-
+    """Sections of few strips, for each number of strips that may share a scheduler; ``marked``: and
+    of as many as square tiles have, of which each group takes several."""
+    once, rows = {"alpha": alpha, **CUT_ONCE}, plan.T * alpha
     if len(groups) == 1:
-        yield cut(1, plan.B)
+        width = max(2000, _columns(plan, alpha, plan.B) // 4)
+        yield case(rows, min(MOST_COLUMNS, plan.B * width), {**once, "B": plan.B})
         return
-    for B in groups:
-        yield cut(12, B)
-    yield cut(4, plan.B)
+    few: list[tuple[int, int, dict[str, int]]] = [*((12, B, {}) for B in groups), (4, plan.B, {})]
     if marked:
-        yield cut(100, plan.B)
-        yield cut(12, plan.B, chunk=plan.chunk // 2)
-
-
-def _square(case: partial[Case], plan: Plan, alpha: int, groups: Sequence[int]) -> Iterator[Case]:
-    """Sections of as many strips as square tiles have, of which each group takes several."""
-    m = SQUARE_STRIPS * plan.T * alpha
-    for B in groups:
-        one = {"alpha": alpha, "B": B, **CUT_ONCE}
-        several, n = {**one, "sections.rounds": SQUARE_ROUNDS}, SQUARE_ROUNDS * B // SQUARE_STRIPS
+        few += [(100, plan.B, {}), (12, plan.B, {"chunk": plan.chunk // 2})]
+    for strips, B, more in few:
+        n = min(MOST_COLUMNS, max(1, B // strips) * SECTION)
+        yield case(strips * rows, n, {**once, "B": B, **more})
+    for B in groups if marked else ():
+        several = {**once, "B": B, "sections.rounds": SQUARE_ROUNDS}
+        n = SQUARE_ROUNDS * B // SQUARE_STRIPS * SQUARE_SECTION
         for chunk in (plan.chunk, plan.chunk // 2):
-            yield case(m, n * SQUARE_SECTION, {**several, "chunk": chunk})
-        yield case(m, B // SQUARE_STRIPS * TALL_SECTION, one)
+            yield case(SQUARE_STRIPS * rows, n, {**several, "chunk": chunk})
+        yield case(SQUARE_STRIPS * rows, B // SQUARE_STRIPS * TALL_SECTION, {**once, "B": B})
 
 
 def _columns(plan: Plan, alpha: int, B: int) -> int:
