@@ -234,7 +234,7 @@ def trace_ends_with(
     def tell(count: int) -> None:
         run.tell(count, Stage("alignment", min(count + 1, len(different)), len(different)))
 
-    def compute(engine: Engine) -> list[Alignment]:
+    def compute(engine: Engine, anew: bool) -> list[Alignment]:
         run.begin(len(different))
         found = find_paths(engine, job, different, most, tell)
         stats = Stats(found.cells, found.launches)

@@ -60,9 +60,8 @@ def run(
         if found is None:
             engine, shape, path = engines(), this.frame.shape, this.output == "path"
             pair = pair or PairProgress(progress, engine.plan, shape, path, len(jobs))
-            asked = this, resources, pair.strand(k), part
-            first, again = partial(_found, *asked, False), partial(_found, *asked, True)
-            computed, wrong = checked(first, engine, prod(shape), again)
+            compute = partial(_found, this, resources, pair.strand(k), part)
+            computed, wrong = checked(compute, engine, prod(shape))
             found, result = computed
             if wrong is not None:
                 found.stats.recomputed += 1
@@ -93,8 +92,8 @@ def _found(
     resources: AlignResources,
     progress: PairProgress,
     part: StrandStore | None,
-    anew: bool,
     engine: Engine,
+    anew: bool,
 ) -> tuple[Found, Alignment]:
     """What a strand has, and as a result.  Raises InternalError as `alignment_of` does."""
     before = Counter(engine.kernel_seconds if resources.kernel_times else {})
@@ -108,26 +107,23 @@ def _found(
 
 
 def checked(
-    compute: Callable[[Engine], Result],
-    engine: Engine,
-    cells: int,
-    again: Callable[[Engine], Result] | None = None,
+    compute: Callable[[Engine, bool], Result], engine: Engine, cells: int
 ) -> tuple[Result, str | None]:
-    """The result of ``compute`` for a comparison of ``cells`` cells, and the text of a
-    `RecomputedWarning` or None, which the caller gives when the result is safe.
+    """The result of ``compute(engine, anew)`` for a comparison of ``cells`` cells, and the text of
+    a `RecomputedWarning` or None, which the caller gives when the result is safe.
 
-    After an `InternalError` the result is computed again by `Engine.another`, with ``again``
-    (default: ``compute``).  If that fails, too, its error also names the first one.
+    After an `InternalError` it is computed ``anew`` by `Engine.another`.  If that fails, too, its
+    error also names the first one.
     """
     try:
-        return compute(engine), None
+        return compute(engine, False), None
     except InternalError as error:
         other = engine.another(cells)
         if other is None:
             raise
         first = str(error)  # not the error itself: its frames hold the first run's memory
     try:
-        result = (again or compute)(other)
+        result = compute(other, True)
     except InternalError as error:
         raise InternalError(f"{error}; and before, by {engine.plan}: {first}") from None
     except PyswError as error:
@@ -148,7 +144,7 @@ def run_top(
         pending.append(one.stats)
         return strand, one
 
-    def compute(engine: Engine) -> list[Alignment]:
+    def compute(engine: Engine, anew: bool) -> list[Alignment]:
         results, begun, before, strands = [], started, Counter[str](), job.strands(False)
         tell = TopProgress(progress, cells, options.k, len(strands))
         pending.clear()
