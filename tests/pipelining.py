@@ -16,8 +16,8 @@ from saving import key, tight
 
 import pysw_cl
 from pysw_cl.engines.wavefront.pipeline import RunningPipeline
+from pysw_cl.opencl.buffers import LASTING
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.opencl.pools import LASTING
 from pysw_cl.planning.parameters import tuned
 from pysw_cl.planning.plan import Plan
 from pysw_cl.tiles.tile import TileJob

@@ -1,21 +1,140 @@
-"""Device memory: buffers of one job, counted; an allocation error says how much was needed."""
+"""Device memory: buffers of one job, counted, and what is kept of them from job to job."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
-from weakref import WeakSet
+from weakref import WeakSet, finalize
 
 import numpy as np
 import pyopencl as cl
 from numpy.typing import NDArray
 
 from ..errors import DeviceMemoryError
+from ..planning.sizes import pooled_bytes
 from .device import Runtime
-from .pools import Arena, Asked, Pool, new_buffer, sizes_of, small_buffers
 
 K = TypeVar("K")
+#: A request for a buffer: an array that it starts as a copy of, or a number of bytes.
+Asked = NDArray[Any] | int
+#: The largest buffer in a thread's pool.
+POOLED_BYTES = 1 << 23
+#: The most buffers that a pool keeps from job to job, and how many times its largest all may take.
+MOST_POOLED, MOST_POOLED_TIMES = 256, 8
+
+#: The most bytes of a constant that a pool keeps, how many it keeps, and of how many it knows that
+#: they were asked for once.
+CONSTANT_BYTES, MOST_CONSTANTS, MOST_SEEN = 1 << 16, 64, 1024
+#: The one large buffer that a pool keeps: bytes that it may always have, at most, and that share of
+#: the device's memory in between.  A driver takes milliseconds to make one and to release it.
+LARGE_BYTES, MOST_LARGE_BYTES, LARGE_SHARE = 1 << 26, 1 << 30, 1 / 64
+#: Buffers of pools, by their id.  Kernels may stay bound to them from job to job.
+LASTING: dict[int, Any] = {}
+
+
+def _new(runtime: Runtime, asked: Asked) -> Any:
+    """A buffer with a copy of an array, or of so many bytes with undefined contents."""
+    if isinstance(asked, np.ndarray):
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+        return cl.Buffer(runtime.context, flags, hostbuf=np.ascontiguousarray(asked))
+    return cl.Buffer(runtime.context, cl.mem_flags.READ_WRITE, asked)
+
+
+def _drop(*kept: dict[Any, Any], release: bool = False) -> None:
+    """Forget the buffers of a pool, or ``release`` them."""
+    for buffers in kept:
+        for buffer in buffers.values():
+            LASTING.pop(id(buffer), None)
+            if release:
+                buffer.release()
+        buffers.clear()
+
+
+class Pool:
+    """Buffers of a thread that are kept from job to job, and used by one job at a time.
+
+    Buffers are reused in the order of requests: the k-th request of a job gets an earlier job's
+    k-th buffer if that is large enough.  They are released only all together, because a driver may
+    wait until the device is idle before it releases one.  Constants are kept by what they hold, and
+    so is one large buffer.
+    """
+
+    #: Does a job use it now?
+    lent = False
+
+    def __init__(self, runtime: Runtime, most: int = POOLED_BYTES) -> None:
+        self._runtime, self._most = runtime, most
+        #: By the number of the request in a job, and the size; the sizes for each request.
+        self._kept: dict[tuple[int, int], Any] = {}
+        self._sizes: dict[int, list[int]] = {}
+        self.bytes = 0  # of all
+        self._constants: dict[bytes, Any] = {}
+        self._seen: set[int] = set()
+        #: The large buffer, by its size, if there is one.
+        self._large: dict[int, Any] = {}
+        self._large_lent = False
+        share = int(LARGE_SHARE * runtime.device.global_mem_size)
+        self._most_large = min(max(LARGE_BYTES, share), MOST_LARGE_BYTES)
+        finalize(self, _drop, self._kept, self._constants).atexit = False
+        self._asked = 0  # requests of the job so far
+
+    def begin(self) -> None:
+        """A job begins: all buffers are free."""
+        if len(self._kept) > MOST_POOLED or self.bytes > MOST_POOLED_TIMES * self._most:
+            self.forget()
+        if len(self._constants) > MOST_CONSTANTS or len(self._seen) > MOST_SEEN:
+            _drop(self._constants, release=True)
+            self._seen.clear()
+        self._asked, self._large_lent = 0, False
+
+    def forget(self) -> None:
+        """Release the buffers."""
+        _drop(self._kept, self._constants, self._large, release=True)
+        self._sizes.clear()
+        self.bytes = 0
+
+    def part(self, size: int) -> Any:
+        """A buffer of at least so many bytes; None if it would be too large."""
+        if not 0 < size <= self._most:
+            return None
+        self._asked += 1
+        wanted, sizes = pooled_bytes(size, self._most), self._sizes.setdefault(self._asked, [])
+        found = min((one for one in sizes if one >= wanted), default=wanted)
+        if found not in sizes:
+            made = _new(self._runtime, wanted)
+            self._kept[self._asked, wanted] = LASTING[id(made)] = made
+            self.bytes += wanted
+            sizes.append(wanted)
+        return self._kept[self._asked, found]
+
+    def constant(self, array: NDArray[Any]) -> Any:
+        """A buffer with a copy of ``array``, which no kernel writes; None if it is too large, or
+        was never asked for."""
+        if not 0 < array.nbytes <= CONSTANT_BYTES:
+            return None
+        key = array.tobytes()
+        if key not in self._constants:
+            if hash(key) not in self._seen:
+                self._seen.add(hash(key))
+                return None
+            made = _new(self._runtime, array)
+            self._constants[key] = LASTING[id(made)] = made
+        self._asked += 1  # as the request was when it was not known yet, so that others keep theirs
+        return self._constants[key]
+
+    def large(self, size: int) -> Any:
+        """The large buffer, once a job; None if it is too small for these ``size`` bytes, and may
+        not become larger."""
+        if not POOLED_BYTES < size <= self._most_large or self._large_lent:
+            return None
+        found = next((one for has, one in self._large.items() if has >= size), None)
+        if found is None:
+            _drop(self._large, release=True)
+            with suppress(cl.Error):
+                found = self._large[size] = _new(self._runtime, size)
+        self._large_lent = found is not None
+        return found
 
 
 class RetainedBuffers:
@@ -53,8 +172,8 @@ class RetainedBuffers:
 class Buffers:
     """Allocates buffers for one job and frees them together; ``bytes`` is their size.
 
-    ``small``: take small buffers from this thread's arena or pool; :meth:`send` must then be called
-    before a kernel runs.  ``pool``: take buffers from this pool.  ``retained``: the source of
+    ``small``: take small buffers from this thread's pool, on devices where a copy costs less than a
+    new buffer.  ``pool``: take buffers from this pool.  ``retained``: the source of
     buffers that outlive the job (:meth:`lasting`).  ``aside``: kernels are launched on another
     queue, so :meth:`send` waits for copies.
     """
@@ -70,20 +189,21 @@ class Buffers:
         self._runtime, self._retained, self._aside = runtime, retained, aside
         self._held: list[Any] = []
         self._sent: list[Any] = []
-        self._kept: Arena | Pool | None = None
+        self._pool: Pool | None = None
         self.bytes = 0
-        kept = runtime.kept("arena", lambda: small_buffers(runtime)) if small else pool
-        if kept is not None and not kept.lent:
-            kept.lent, self._kept = True, kept
-            kept.begin()
+        if small and runtime.traits.pooled:
+            pool = runtime.kept("pool", lambda: Pool(runtime))
+        if pool is not None and not pool.lent:
+            pool.lent, self._pool = True, pool
+            pool.begin()
 
     def __enter__(self) -> Buffers:
         return self
 
     def free(self, *_: object) -> None:
         """Release every buffer."""
-        if self._kept is not None:
-            self._kept.lent, self._kept = False, None
+        if self._pool is not None:
+            self._pool.lent, self._pool = False, None
         for buffer in self._held:
             buffer.release()
         self._held.clear()
@@ -91,25 +211,6 @@ class Buffers:
         self.bytes = 0
 
     __exit__ = free
-
-    def _make(self, asked: Asked) -> Any:
-        size = sizes_of([asked])[0]
-        self.bytes += size
-        device, buffer = self._runtime.device, None
-        limit = int(device.global_mem_size)
-        if self.bytes <= limit:
-            with suppress(cl.Error):  # more than one allocation may have is an error, too
-                one = asked if isinstance(asked, np.ndarray) else size
-                buffer = new_buffer(self._runtime, one)
-        if buffer is None:
-            there, piece = limit / 2**20, int(device.max_mem_alloc_size) / 2**20
-            raise DeviceMemoryError(
-                f"{self._runtime.info.name} ran out of memory: {self.bytes / 2**20:,.1f} MiB "
-                f"needed, {there:,.1f} MiB there, {piece:,.1f} MiB in one piece; smaller tiles "
-                "need less (plan: tile_cells, traceback_tile_cells)"
-            )
-        self._held.append(buffer)
-        return buffer
 
     def of(self, array: NDArray[Any]) -> Any:
         """A buffer that starts as a copy of ``array``."""
@@ -119,36 +220,46 @@ class Buffers:
         """A buffer of ``size`` bytes with undefined contents."""
         return self.several({0: size})[0]
 
-    def several(self, asked: Mapping[K, Asked]) -> dict[K, Any]:
-        """Buffers by name: as of :meth:`of` for arrays, as of :meth:`empty` for sizes."""
-        if self._kept is None:
-            return {name: self._make(one) for name, one in asked.items()}
-        sizes = sizes_of(asked.values())
-        try:
-            parts = self._kept.parts(asked.values(), sizes)
-        except cl.Error as error:
-            raise self._runtime.failed(error) from None
-        made, pool = dict(zip(asked, parts, strict=True)), isinstance(self._kept, Pool)
-        for (name, one), part, size in zip(asked.items(), parts, sizes, strict=True):
-            if part is None:
-                made[name] = self._make(one)
-                continue
-            self.bytes += size
-            if pool and isinstance(one, np.ndarray):
-                self.write(part, one)
+    def several(self, asked: Mapping[K, Asked], new: bool = False) -> dict[K, Any]:
+        """Buffers by name: as of :meth:`of` for arrays, as of :meth:`empty` for sizes.  ``new``:
+        none of a pool.  Raises DeviceMemoryError."""
+        made: dict[K, Any] = {}
+        pool, device = None if new else self._pool, self._runtime.device
+        limit = int(device.global_mem_size)
+        with suppress(cl.Error):  # more than one allocation may have is an error, too
+            for name, one in asked.items():
+                array = isinstance(one, np.ndarray)
+                size = one.nbytes if isinstance(one, np.ndarray) else max(one, 4)
+                self.bytes += size
+                buffer = None if pool is None else pool.part(size)
+                if buffer is None and self.bytes > limit:
+                    break
+                if buffer is None:
+                    buffer = _new(self._runtime, one if array else size)
+                    self._held.append(buffer)
+                elif isinstance(one, np.ndarray):
+                    self.write(buffer, one)
+                made[name] = buffer
+        if len(made) < len(asked):
+            there, piece = limit / 2**20, int(device.max_mem_alloc_size) / 2**20
+            raise DeviceMemoryError(
+                f"{self._runtime.info.name} ran out of memory: {self.bytes / 2**20:,.1f} MiB "
+                f"needed, {there:,.1f} MiB there, {piece:,.1f} MiB in one piece; smaller tiles "
+                "need less (plan: tile_cells, traceback_tile_cells)"
+            )
         return made
 
     def constant(self, array: NDArray[Any]) -> Any:
         """A buffer like :meth:`of`'s, which no kernel writes: a pool has it from job to job."""
-        if not isinstance(self._kept, Pool):
+        if self._pool is None:
             return self.of(array)
         with self._runtime.failing():
-            kept = self._kept.constant(array)
+            kept = self._pool.constant(array)
         return self.of(array) if kept is None else self._counted(kept, array.nbytes)
 
     def large(self, size: int) -> Any:
         """A buffer like :meth:`empty`'s: a pool has one large one from job to job."""
-        kept = self._kept.large(size) if isinstance(self._kept, Pool) else None
+        kept = None if self._pool is None else self._pool.large(size)
         return self.empty(size) if kept is None else self._counted(kept, size)
 
     def _counted(self, buffer: Any, size: int) -> Any:
@@ -157,7 +268,7 @@ class Buffers:
 
     def offset(self, size: int) -> Any:
         """A buffer like :meth:`empty`'s that is freed when it is no longer referenced."""
-        self._make(size)
+        self.several({0: size}, new=True)
         return self._held.pop()
 
     def again(self, buffer: Any, size: int) -> Any:
@@ -169,7 +280,7 @@ class Buffers:
             self._held.remove(buffer)
             self.bytes -= buffer.size
             buffer.release()
-        return self._make(size)
+        return self.several({0: size}, new=True)[0]
 
     def lasting(self, size: int) -> Any:
         """A buffer of at least ``size`` bytes that is not freed with the others.  Its last user
@@ -198,14 +309,10 @@ class Buffers:
             cl.enqueue_copy(queue, to, source, src_offset=of, dst_offset=at, byte_count=4 * count)
 
     def send(self) -> None:
-        """Enqueue the copies to the device that are still pending."""
-        try:
-            if isinstance(self._kept, Arena):
-                self._kept.send()
-            if self._aside:
+        """Wait for copies, where kernels are launched on another queue (``aside``)."""
+        if self._aside:
+            with self._runtime.failing():
                 self._runtime.queue.finish()
-        except cl.Error as error:
-            raise self._runtime.failed(error) from None
 
     def read(self, buffer: Any, count: int, offset: int = 0, dtype: Any = np.int32) -> NDArray[Any]:
         """``count`` items of a buffer from item ``offset``; waits for the queue."""

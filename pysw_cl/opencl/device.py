@@ -243,7 +243,7 @@ class Runtime:
     def forget(self) -> None:
         """Drop what this thread keeps, and the programs."""
         kept = vars(self._local)
-        for one in (kept.get("timed"), kept.get("arena")):
+        for one in (kept.get("timed"), kept.get("pool")):
             if one is not None:
                 one.forget()
         self.settle()

@@ -20,10 +20,10 @@ from ..errors import BuildError, DeviceError, InternalError
 from ..folders import TROUBLE, cache_folder, kernel_source, usual_cache
 from ..planning.profiles.store import user_folder
 from . import builds
+from .buffers import LASTING
 from .device import Runtime
 from .kernel_store import POCL
 from .listing import DeviceInfo
-from .pools import LASTING
 
 HINT = f" (is PoCL's cache folder full or damaged?  See {TROUBLE})"
 #: The longest wait for a launch to begin, and the time between two looks.

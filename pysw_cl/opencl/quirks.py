@@ -169,9 +169,16 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         "cpu-vectors",
         lambda platform, device: _is_cpu(device),
-        {"lanes": "vector", "form": "ticketed", "traceback_group_size": 1, "speculative": False},
+        {
+            "lanes": "vector",
+            "form": "ticketed",
+            "traceback_group_size": 1,
+            "speculative": False,
+            "pooled": False,
+        },
         "a work-item is a thread: lanes go into its vector registers, a few groups run at once, "
-        "one follows a path back, and one tile of the path keeps all groups busy",
+        "one follows a path back, and one tile of the path keeps all groups busy; a new buffer "
+        "takes a microsecond, a copy to one that is kept 40",
         "https://portablecl.org/docs/html/",
     ),
     Quirk(
@@ -225,14 +232,6 @@ QUIRKS: tuple[Quirk, ...] = (
         {"lanes": "packed"},
         "values go from lane to lane by sub-group shuffles, without local memory",
         "https://registry.khronos.org/OpenCL/extensions/intel/",
-    ),
-    Quirk(
-        "nvidia-sub-buffers",
-        lambda platform, device: "NVIDIA" in platform,
-        {"arena": False},
-        "a process that had used overlapping sub-buffers crashed when it released them at its end "
-        "(driver 580): small tiles get buffers of their own",
-        "https://registry.khronos.org/OpenCL/sdk/3.0/docs/man/html/clCreateSubBuffer.html",
     ),
     Quirk(
         "nvidia-packed",

@@ -41,8 +41,8 @@ class DeviceTraits:
     #: Is there a permutation of bytes with sign replication?
     byte_permute: bool = False
 
-    #: Do small tiles share one buffer?
-    arena: bool = True
+    #: Are small buffers kept from job to job, because a copy costs less than a new one?
+    pooled: bool = True
     #: Work-items that follow a path back together (cl/traceback/traceback.cl).
     traceback_group_size: int = 256
     #: Is it worthwhile to compute tiles that a path may cross, or below others that are not done?

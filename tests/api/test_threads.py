@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import pysw_cl
+from pysw_cl.opencl.buffers import LASTING
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.opencl.pools import LASTING
 
 THREADS = 8
 #: What both engines of the test compute: lengths of pairs, and pairs of a batch.

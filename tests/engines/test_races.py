@@ -10,9 +10,7 @@ from helpers import match_scoring, mutated, random_codes
 from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
-from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.opencl.pools import LASTING, MOST_PARTS, Arena
 from pysw_cl.tiles.edges import Border
 from pysw_cl.tiles.tile import TileJob
 
@@ -43,17 +41,3 @@ def test_groups_in_any_order(lanes: str, form: str, B: int, chunk: int) -> None:
         assert found.bottom is not None
         np.testing.assert_array_equal(found.bottom.h, wanted.bottom.h)
         np.testing.assert_array_equal(found.right.h, wanted.right.h)
-
-
-def test_buffers_stay_until_their_job_ends() -> None:
-    """A kernel does not keep what it is bound to; parts of an arena are forgotten between jobs."""
-    runtime = get_runtime("auto")
-    for _ in range(2):
-        with Buffers(runtime, small=True) as job:
-            parts = [job.empty(4 * (k + 1)) for k in range(MOST_PARTS + 9)]
-            arena = runtime.kept("arena", dict)
-            if arena.lent:  # the device has one
-                assert all(id(part) in LASTING for part in parts)
-    with Buffers(runtime, small=True):
-        kept = runtime.kept("arena", dict)
-        assert not isinstance(kept, Arena) or not kept._parts

@@ -69,7 +69,7 @@ class Cut:
         runtime = self.engine.runtime
         with Buffers(runtime, small=True) as buffers:
             moves = runtime, defines, self.dirs, table, linear, place, buffers, buffers, most
-            trace, tile, _ = begin_traceback(*moves).found()
+            trace, tile, _ = begin_traceback(*moves)[1]()
         return replace(trace, row=trace.row - shift, column=trace.column - shift), tile
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pysw_cl.opencl import pools as module
-from pysw_cl.opencl.buffers import Buffers
+from pysw_cl.opencl import buffers as module
+from pysw_cl.opencl.buffers import LASTING, Buffers, Pool
 from pysw_cl.opencl.device import Runtime, get_runtime
-from pysw_cl.opencl.pools import LASTING, Pool
 
 
 @pytest.fixture

@@ -153,7 +153,6 @@ def _sweep(
         "record": record,
     }
     bind(kernels[0], buffers, values)
-    buffers.send()
     kernels[0].launch(groups, plan.lane_set.group(plan.T))
     h, x = read(columns, 2 * m, 2 * m * (segments & 1)).reshape(m, 2).T
     if n % plan.segment == 0:  # a segment that is not cut short has H - E^ and a tag

@@ -113,7 +113,6 @@ def sweep(
     }
     for kernel in kernels:
         bind(kernel, buffers, values, later=("row", "last"))
-    buffers.send()
     _launch(runtime, kernels, m, groups, plan.T, job.bottom)
     right = [read(values[name], m) for name in ("right_h", "right_x")]
     bottom = [read(values[name], n) for name in ("h", "f")] if job.bottom else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from ...errors import InternalError
 from ...opencl.buffers import Buffers, RetainedBuffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec, wait
+from ...tiles.edges import Ints
 from ...tiles.tile import Traced
 from .descriptors import TRACE_MACROS, FoundWord, TracedWord
 from .tile import TileRun
@@ -25,12 +26,8 @@ TRACE = KernelSpec(
 PLACE_BYTES = 4 * len(FoundWord)
 
 
-class RunningTraceback(NamedTuple):
-    """An enqueued traceback: its event, and a function that waits for it and returns its result
-    (:func:`begin_traceback`)."""
-
-    event: Any
-    found: Callable[[], tuple[Traced, int, NDArray[np.int32]]]
+#: What waits for a traceback and returns its result; see `begin_traceback`.
+Found = Callable[[], tuple[Traced, int, Ints]]
 
 
 def traceback_defines(runtime: Runtime, T: int, alpha: int) -> dict[str, int]:
@@ -49,8 +46,8 @@ def begin_traceback(
     buffers: Buffers,
     aside: Buffers,
     most_moves: int | None = None,
-) -> RunningTraceback:
-    """Enqueue a traceback through tiles in one launch.
+) -> tuple[Any, Found]:
+    """Enqueue a traceback through tiles in one launch; returns its event, and what waits for it.
 
     ``defines``: see :func:`traceback_defines`.  ``moves``: the buffer with the moves of all tiles.
     ``tiles``: a row of `TracedWord` for each, in the order in which a path meets them; corners are
@@ -77,7 +74,7 @@ def begin_traceback(
     buffers.send()
     done = kernel.launch(1, defines["TRACEBACK_GROUP_SIZE"], at_once=aside is not buffers)
 
-    def traced() -> tuple[Traced, int, NDArray[np.int32]]:
+    def traced() -> tuple[Traced, int, Ints]:
         if aside is not buffers:
             wait(runtime, done)
         items = aside.read(found, size, dtype=np.uint8)
@@ -85,7 +82,7 @@ def begin_traceback(
         trace = Traced(items[head:][:made].copy(), row, column, state, bool(ended))
         return trace, tile, items[PLACE_BYTES:head].view(np.int32).reshape(-1, 4)
 
-    return RunningTraceback(done, traced)
+    return done, traced
 
 
 class DeviceMoves:
@@ -103,8 +100,7 @@ class DeviceMoves:
         tiles = np.array([[0, 0, m, n, 0]], np.int64)
         moves = self._runtime, self._defines, self._dirs, tiles, self._linear
         with Buffers(self._runtime, small=True) as buffers:
-            running = begin_traceback(*moves, (row, column, state), buffers, buffers)
-            return running.found()[0]
+            return begin_traceback(*moves, (row, column, state), buffers, buffers)[1]()[0]
 
     def release(self) -> None:
         """Give the device memory back."""

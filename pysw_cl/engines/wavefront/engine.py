@@ -203,8 +203,7 @@ class WavefrontEngine(Engine):
     def _overlaps(self) -> dict[tuple[int, ...], int]:
         """Columns by which sections overlap at least, by `_costs`: more, once too many were
         refused."""
-        known: dict[tuple[int, ...], int] = self.runtime.kept("overlaps", dict)
-        return known
+        return self.runtime.kept("overlaps", dict)
 
     def _in_sections(self, execution: InSections, job: TileJob, capacity: int) -> TileResult | None:
         """As :meth:`tile`; None if too many sections were refused."""

@@ -15,9 +15,8 @@ from contextlib import ExitStack, suppress
 import numpy as np
 
 from ...errors import DeviceError
-from ...opencl.buffers import Buffers
+from ...opencl.buffers import Buffers, Pool
 from ...opencl.device import Runtime
-from ...opencl.pools import Pool
 from ...opencl.program import running
 from ...planning.choose import (
     Given,

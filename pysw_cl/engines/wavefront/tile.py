@@ -232,7 +232,6 @@ class TileRun(StripsRun):
 
     def run(self) -> None:
         """Enqueue all launches."""
-        self.buffers.send()
         if self.program.form != "ticketed":
             self._two_phase()
             return

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...opencl.buffers import Buffers, RetainedBuffers
+from ...opencl.buffers import Buffers, Pool, RetainedBuffers
 from ...opencl.device import Runtime
-from ...opencl.pools import Pool
 from ...opencl.program import BoundKernel, KernelSpec, running, wait
 from ...planning.choose import Given
 from ...planning.geometry import Grid
@@ -42,11 +41,8 @@ EDGE_GROUPS = 16
 TAKE_EDGES = KernelSpec("take_edges", TILE_SET_FILES, ("from", "to", "tiles", "sources"))
 
 
-class Launched(NamedTuple):
-    """A launch: its event, and a function that reads the records of its groups."""
-
-    event: Any
-    records: Callable[[Buffers], Ints]
+#: What reads the records of a launch's groups.
+Records = Callable[[Buffers], Ints]
 
 
 class Moves(NamedTuple):
@@ -57,7 +53,8 @@ class Moves(NamedTuple):
     stored: Any
     #: The launch's other buffers.
     buffers: Buffers
-    launched: Launched
+    event: Any
+    records: Records
 
 
 class Work(NamedTuple):
@@ -207,7 +204,7 @@ class WavefrontTileBatch:
         """
         if slot in self._slots:
             before = self._slots.pop(slot)
-            wait(self.runtime, before.launched.event)  # no traceback may have waited for it
+            wait(self.runtime, before.event)  # no traceback may have waited for it
             before.buffers.free()
         done = self._set(f"moves {slot}", parts, NO_LINES)
         tiles = done.descriptors
@@ -220,9 +217,9 @@ class WavefrontTileBatch:
             self._pools[slot] = Pool(side, int(self.runtime.device.max_mem_alloc_size))
         buffers = Buffers(side, pool=self._pools[slot], aside=True)
         self._take(outer, done, buffers)
-        launched = self._launch(done, stored, buffers, f" {slot}")
-        moves = self._slots[slot] = Moves(done, stored, buffers, launched)
-        return moves
+        event, records = self._launch(done, stored, buffers, f" {slot}")
+        self._slots[slot] = Moves(done, stored, buffers, event, records)
+        return self._slots[slot]
 
     def trace(
         self, moves: Moves, row: int, column: int, state: int
@@ -236,12 +233,12 @@ class WavefrontTileBatch:
         self._launches += 1
         aside = Buffers(self.runtime.beside(0))  # it does not wait for later launches
         where = self.runtime, defines, moves.stored, tiles, linear
-        tracing = begin_traceback(*where, (row, column, state), moves.buffers, aside, most)
+        event, traced = begin_traceback(*where, (row, column, state), moves.buffers, aside, most)
 
         def found() -> tuple[Traced, Ints]:
-            self.meanwhile(partial(running, self.runtime, tracing.event))
-            trace, _, entries = tracing.found()
-            self._count(moves.launched.records(aside), True)
+            self.meanwhile(partial(running, self.runtime, event))
+            trace, _, entries = traced()
+            self._count(moves.records(aside), True)
             return trace, entries
 
         return found
@@ -282,11 +279,13 @@ class WavefrontTileBatch:
         with Buffers(self.runtime, small=True) as buffers:
             if outer is not None:
                 self._take(outer, done, buffers)
-            launched = self._launch(done, None, buffers)
-            self.meanwhile(partial(running, self.runtime, launched.event))
-            self._count(launched.records(buffers), False)
+            event, records = self._launch(done, None, buffers)
+            self.meanwhile(partial(running, self.runtime, event))
+            self._count(records(buffers), False)
 
-    def _launch(self, done: TileSet, moves: Any, buffers: Buffers, slot: str = "") -> Launched:
+    def _launch(
+        self, done: TileSet, moves: Any, buffers: Buffers, slot: str = ""
+    ) -> tuple[Any, Records]:
         """Enqueue the computation of tiles.  ``moves``: the buffer for their moves, or None;
         ``slot``: part of the names of the scratch memory."""
         (plan, file, letters), tiles = self._works[moves is not None], done.descriptors
@@ -340,7 +339,7 @@ class WavefrontTileBatch:
         event = launch_many(self.runtime, program, strip_groups, int(strips.sum()), values, buffers)
         self._launches += 1
         self._note_memory(self._buffers.bytes + buffers.bytes)
-        return Launched(event, partial(read_records, record=record, strip_groups=strip_groups))
+        return event, partial(read_records, record=record, strip_groups=strip_groups)
 
     def _count(self, records: Ints, moves: bool) -> None:
         """Add to the cells by width, from the columns of strips that were swept."""

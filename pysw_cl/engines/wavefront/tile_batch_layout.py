@@ -110,7 +110,6 @@ class TileSet:
             kernel.bind(kept=self.kept, tiles=buffers.of(self.descriptors), entry_candidates=found)
             kernel.bind(row_step=self.steps[0], column_step=self.steps[1])
             kernel.bind(rows=rows, columns=columns, match=match, extend=extend)
-            buffers.send()
             kernel.launch(prod(shape[:4]), FINDERS)
             return buffers.read(found, prod(shape)).reshape(shape)
 
