@@ -9,8 +9,8 @@ from typing import Any
 
 from ..errors import DeviceError
 from .asked import usage
+from .output import progress_of
 from .parser import DEVICE
-from .progress import progress_of
 
 #: The files that are aligned, in the folder of examples.
 DEMO = ("NC_012920.1.fasta", "GU112745.1.fasta")

@@ -4,6 +4,8 @@ the formats; messages, and what ``--verbose`` tells, to standard error."""
 from __future__ import annotations
 
 import contextlib
+import os
+import stat
 import sys
 import time
 from argparse import Namespace
@@ -14,7 +16,6 @@ from ..errors import PyswError, printable
 from ..results.formats import make_writer
 from ..results.formats.files import written
 from . import ending
-from .progress import progress_of, room_for_output
 
 if TYPE_CHECKING:
     from ..api.bar import ProgressBar
@@ -26,6 +27,21 @@ T = TypeVar("T")
 
 #: Seconds in which pairs are compared one after the other before that is said.
 PATIENCE = 1.0
+#: Seconds that whoever reads a pipe has to write to the terminal, before the bar is drawn again.
+PIPE_SECONDS = 0.1
+
+
+@contextlib.contextmanager
+def progress_of(stream: TextIO, quiet: bool = False) -> Iterator[ProgressBar | None]:
+    """A progress bar on a stream that is a terminal, wiped at the end; else, and if ``quiet``,
+    None."""
+    if quiet or not stream.isatty():
+        yield None
+        return
+    from ..api.bar import ProgressBar
+
+    with contextlib.closing(ProgressBar(stream)) as bar:
+        yield bar
 
 
 @contextlib.contextmanager
@@ -54,9 +70,19 @@ class Running:
 
     def write(self, text: str) -> None:
         """Write some results.  A progress bar makes room for them."""
-        with room_for_output(self.bar if self.stream is sys.stdout else None):
+        with self._room():
             self.stream.write(text)
             self.stream.flush()
+
+    def _room(self) -> contextlib.AbstractContextManager[None]:
+        """A context to write results in.  The bar makes room meanwhile, unless they go to a file: a
+        pipe may lead to the same terminal."""
+        if self.bar is None or self.stream is not sys.stdout:
+            return contextlib.nullcontext()
+        with contextlib.suppress(OSError, ValueError):  # a stream of Python's own has no number
+            if stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode):
+                return contextlib.nullcontext()
+        return self.bar.hidden(0.0 if sys.stdout.isatty() else PIPE_SECONDS)
 
     def begin_results(self, name: str, setting: Setting) -> None:
         """The results are written in a format from now on."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..api.amounts import seconds
 from .asked import usage
+from .output import progress_of
 from .parser import DEVICE, of_option
-from .progress import progress_of
 
 if TYPE_CHECKING:
     from ..api.tune import Tuned

@@ -20,7 +20,7 @@ from pysw_cl.api import align as api
 from pysw_cl.api.bar import ProgressBar
 from pysw_cl.cli import main as cli
 from pysw_cl.cli.asked import align_asked
-from pysw_cl.cli.progress import progress_of
+from pysw_cl.cli.output import progress_of
 from pysw_cl.drivers.options import AlignOptions, AlignResources, Resources
 from pysw_cl.errors import InternalError
 
