@@ -1,4 +1,4 @@
-"""The heights of slabs: how many rows lie between two saved special rows.
+"""The time of a job, and the heights of slabs: the rows between two saved special rows.
 
 More special rows lose less work when a run ends, and shorten the traceback.  Fewer take less disk
 space and less time to save.
@@ -12,6 +12,7 @@ from math import ceil
 
 from ..errors import Stopped
 from ..planning.parameters import SavingTuning
+from ..planning.plan import Plan
 from .container import EdgeWriter
 from .store import Store
 
@@ -54,32 +55,29 @@ class Clock:
 
 
 class SlabHeights:
-    """Chooses the heights of the slabs of m x n cells: even, and multiples of ``quantum`` rows
-    where possible.
+    """Chooses the heights of the slabs of m x n cells: even, and whole strips of the plan where
+    possible.
 
-    ``device_rows``: rows that keep the whole device busy, once the first ones are ``pipeline_lag``
-    columns ahead of the last.  ``disk_size``: bytes that the folder may take; None: as in
-    :func:`size_of`, and at most ``tuning.most_rows`` special rows.  ``used``, ``free``: bytes that
-    the folder takes and that are free on its disk.  ``stop_at``: when the run has to end, by
-    ``clock``.  Speed and file size are predicted from the last slab.
+    ``disk_size``: bytes that the folder may take; None: as in :func:`size_of`, and at most
+    ``most_rows`` special rows.  ``used``, ``free``: bytes that the folder takes and that are free
+    on its disk.  ``stop_at``: when the run has to end, by ``clock``.  Speed and file size are
+    predicted from the last slab.
     """
 
     def __init__(
         self,
         m: int,
         n: int,
+        plan: Plan,
         *,
-        quantum: int,
-        device_rows: int,
-        pipeline_lag: int = 0,
         disk_size: int | None,
         used: int,
         free: int,
         stop_at: float | None,
-        tuning: SavingTuning,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._clock, self._tuning, self._stop_at = clock, tuning, stop_at
+        self._clock, self._stop_at = clock, stop_at
+        self._tuning = tuning = plan.tuning.saving
         #: Bytes that the folder may take in all, and takes.
         self.disk_size, self._used = size_of(tuning, disk_size, used, free), used
         #: Bytes of a special row: an estimate, later those of the last slab on disk.
@@ -91,13 +89,13 @@ class SlabHeights:
         self._row_seconds = self._save_seconds = 0.0
         self._slabs, self._since = 0, clock()
         #: Heights are multiples of this: the engine's own, or that of its pipeline.
-        self.quantum = self._own_quantum = quantum
+        self.quantum = self._own_quantum = plan.strip_rows
         #: Are slabs computed in a pipeline, the next one begun before the last is done?
         self._in_pipeline = False
         #: The least height that keeps the number of special rows within ``tuning.most_rows``.
         self._fewest = ceil(m / tuning.most_rows) if disk_size is None else 1
         #: The least height of a slab alone: its work is many times that of filling the device.
-        filling = device_rows * ceil(tuning.fill_times * pipeline_lag / n)
+        filling = plan.device_rows * ceil(tuning.fill_times * plan.pipeline_lag / n)
         self._alone = max(self._fewest, min(filling, m))
         #: The least height now, and the height chosen last.
         self._least, self._height = self._alone, 0
@@ -107,8 +105,7 @@ class SlabHeights:
         multiples of the second number (None: in no pipeline)."""
         self._in_pipeline = rows is not None
         least, self.quantum = rows or (self._alone, self._own_quantum)
-        self._least = max(self._fewest, least)
-        self._since = self._clock()
+        self._least, self._since = max(self._fewest, least), self._clock()
 
     def rows_left(self) -> int:
         """Special rows that still fit on the disk."""
@@ -129,8 +126,7 @@ class SlabHeights:
         height = ceil(rows / max(1, rows // self._shortest(todo)))
         if self._stop_at is not None and self._row_seconds and not self._in_pipeline:
             height = min(height, int((self._stop_at - self._clock()) / self._row_seconds))
-        height = ceil(max(1, height) / self.quantum) * self.quantum
-        self._height = min(rows, height)
+        self._height = min(rows, ceil(max(1, height) / self.quantum) * self.quantum)
         return self._height
 
     def saving(self, slab: EdgeWriter) -> None:
@@ -149,11 +145,10 @@ class SlabHeights:
         enough that saving costs little.  It grows by ``tuning.most_growth`` times at most."""
         height = max(self._least, ceil(todo / (self.rows_left() + 1)))
         if self._row_seconds:
-            tuning = self._tuning
+            tuning, saving = self._tuning, self._save_seconds
+            seconds = max(tuning.least_seconds, tuning.least_times * saving)
             if self._in_pipeline:
-                seconds = tuning.least_times_beside * self._save_seconds
-            else:
-                seconds = max(tuning.least_seconds, tuning.least_times * self._save_seconds)
+                seconds = tuning.least_times_beside * saving
             most = tuning.most_growth * self._height
             height = max(height, min(most, ceil(seconds / self._row_seconds)))
         return height

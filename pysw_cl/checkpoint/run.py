@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,10 +109,7 @@ class SavedStrand(StrandStore):
         return SavedSweep(engine, self.clock, self.disk_size, progress, prune, stats).swept()
 
     def traceback(self, end: Hit, plan: Plan) -> Path:
-        saved = SavedTraceback(self.clock, end, plan.tuning.saving.least_seconds)
-        path = saved.begun or Path(end.row, end.column)
-        path.after = saved.after
-        return path
+        return SavedTraceback(self.clock, end, plan.tuning.saving.least_seconds).path
 
     def _stop_if_late(self) -> None:
         """End a computation that is not saved, which can stop at any time."""
@@ -124,26 +120,23 @@ class SavedStrand(StrandStore):
 
 class SavedTraceback:
     """The traceback from ``end``, saved in parts that are at least ``least_seconds`` apart.
-
-    ``begun``: the path of earlier runs, if they came that far.
-    """
+    ``path``: as far as earlier runs came."""
 
     def __init__(self, clock: Clock, end: Hit, least_seconds: float) -> None:
         self._clock, self._end, self._least_seconds = clock, end, least_seconds
         self._saved_at = time.monotonic()
-        self.begun: Path | None = None
-        self._files = 0
-        cells: list[Any] = []
+        self.path, self._files = Path(end.row, end.column), 0
+        moves: list[NDArray[np.uint8]] = []
         while (saved := clock.store.arrays(self._name())) is not None:
             arrays, facts = saved
             if facts["end"] != [end.score, end.row, end.column]:
                 break
-            cells += [arrays["moves"]] if "moves" in arrays else []
+            moves += [arrays["moves"]] if "moves" in arrays else []
             place = {name: facts[name] for name in PLACE if name in facts}
-            self.begun = Path(moves=list(cells), **place)
+            self.path = Path(moves=list(moves), **place)
             clock.before = max(clock.before, facts["seconds"])
             self._files += 1
-        self._moves = len(cells)
+        self._moves, self.path.after = len(moves), self.after
 
     def after(self, path: Path) -> None:
         """Save the new moves, if the last ones were saved some time ago or the run has to stop."""

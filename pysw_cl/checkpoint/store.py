@@ -267,7 +267,7 @@ class Store:
                     yield file
 
     def _save_letters(self, name: str) -> None:
-        """Write the letters of the "query" or "target", unless they are in the folder."""
+        """Write the letters of the "query" or "target", unless they are there."""
         letters, saved = getattr(self.job, name).letters, self.arrays(name)
         if saved is None or not np.array_equal(saved[0].get("letters", []), letters):
             # few letters have no runs that a search for them would find

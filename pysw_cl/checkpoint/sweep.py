@@ -9,6 +9,7 @@ values, and the canonical path does not depend on where they lie.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
@@ -23,7 +24,7 @@ from ..tiles.contract import Engine
 from ..tiles.slabs import Slab, Slabs, TileMap
 from ..tiles.special_lines import RestartGrid
 from ..tiles.sweep import sweep
-from ..tiles.tile import Hit, Hits, Limits, Want
+from ..tiles.tile import Bound, Hit, Hits, Limits, Want
 from . import interval
 from .container import DamagedFile, EdgeSink, EdgeWriter, SealedFile, StoredEdge, Writer, writing
 from .store import Store
@@ -55,17 +56,19 @@ class SavedSweep:
         self.columns: list[int] = []
         if self.want_path:
             self.columns = grid_places(plan.tuning.traceback, self.n, 1)[1:-1]
+        #: Rows left to compute.
+        self.todo = self.m
         #: The sound slabs of earlier runs, and the files that this run has written.
         self.slabs = _sound_slabs(self.store, self.want_path, self.columns)
         self.written: list[FilePath] = []
-        #: The best cell that is known.
-        self.best: Hit | None = None
+        #: The best cell, if one is known.
+        self.best: list[Hit] = []
         #: The tile map of each slab, by its first row.
         self.maps: dict[int, TileMap] = {}
         for slab in self.slabs:
             self.maps[rows_of(slab)[0]] = TileMap.of_facts(slab.facts["tiles"])
             done = slab.facts["done"]
-            self.best = better(self.best, done["best"] and Hit(*done["best"]))
+            self.better([Hit(*done["best"])] if done["best"] else [])
             if done["seconds"] >= clock.before:
                 clock.before = done["seconds"]
                 stats.cells, stats.launches = done["cells"], done["launches"]
@@ -73,14 +76,11 @@ class SavedSweep:
         self.heights = interval.SlabHeights(
             self.m,
             self.n,
-            quantum=engine.plan.strip_rows,
-            device_rows=plan.device_rows,
-            pipeline_lag=plan.pipeline_lag,
+            plan,
             disk_size=disk_size,
             used=self.store.used(),
             free=self.store.free(),
             stop_at=clock.stop_at,
-            tuning=plan.tuning.saving,
         )
 
     def swept(self) -> Swept:
@@ -91,14 +91,18 @@ class SavedSweep:
             gaps = [gap for gap in gaps if gap[1] == self.m]
         if gaps and not self.slabs and self.heights.rows_left() < 1:
             raise self._no_space()
-        todo = sum(stop - start for start, stop in gaps)
-        tell = self._progress.sweep(begun=1 - todo / self.m)
+        self.todo = sum(stop - start for start, stop in gaps)
+        tell = self._progress.sweep(begun=1 - self.todo / self.m)
         with writing() as writer:
             for start, stop in gaps:
-                todo = self._fill_gap(writer, start, stop, todo, tell)
-        end = self.problem.best_end([] if self.best is None else [self.best])
+                self._fill_gap(writer, start, stop, tell)
+        end = self.problem.best_end(self.best)
         tiles = TileMap.joined((self.m, self.n), self.maps)
         return Swept(end, tiles, self._grid() if self.want_path and self.job.better(end) else None)
+
+    def better(self, hits: Iterable[Hit]) -> None:
+        """Some cells, one of which may be the best known from now on."""
+        self.best = sorted([*self.best, *hits])[:1]
 
     def _grid(self) -> RestartGrid:
         """The special rows and columns on disk."""
@@ -125,11 +129,9 @@ class SavedSweep:
             f"a disk_size of at least {least + 100:,}"  # job.json says it, too
         )
 
-    def _fill_gap(self, writer: Writer, start: int, stop: int, todo: int, tell: Tell) -> int:
-        """Compute and save rows [start, stop); ``todo`` rows are left in all.  Gives how many are
-        left then."""
-        edges, before = self.problem.edges, (self.m - todo) * self.n
-        slabs = _SavedSlabs(self, writer, start, stop, todo)
+    def _fill_gap(self, writer: Writer, start: int, stop: int, tell: Tell) -> None:
+        """Compute and save rows [start, stop)."""
+        edges, before = self.problem.edges, (self.m - self.todo) * self.n
         if start:
             above = next(_last_row(slab) for slab in self.slabs if rows_of(slab)[1] == start)
             edges = replace(edges, corner=edges.left.h_at(start - 1), top=above)
@@ -138,35 +140,31 @@ class SavedSweep:
             self.problem,
             edges,
             *self._aim(),
-            slabs=slabs,
+            slabs=_SavedSlabs(self, writer, start, stop),
             progress=lambda cells, _: tell(before + cells, self.m * self.n),
         )
-        return slabs.todo
 
     def _aim(self) -> tuple[Want, Limits]:
         """Where a gap is searched for the best cell, and the bound for pruning, by the best cell
         known now."""
-        (want, limits), best = self.problem.aim(self._prune, self.job.beat), self.best
-        if best is None:
-            return want, limits
-        if limits.bound is not None:
-            bound = replace(limits.bound, score=best.score, row=best.row, column=best.column)
-            limits = Limits(bound)
-        return replace(want, threshold=best.score), limits
+        want, limits = self.problem.aim(self._prune, self.job.beat)
+        for best in self.best:
+            want = replace(want, threshold=best.score)
+            if limits.bound is not None:
+                limits = Limits(Bound(best.score, best.row, best.column, limits.bound.match))
+        return want, limits
 
 
 class _SavedSlabs(Slabs):
-    """The slabs of a gap: rows [start, stop) of the matrix.  Each is saved when it is computed.
-    ``todo``: rows left to compute, in this gap and others."""
+    """The slabs of a gap: rows [start, stop) of the matrix.  Each is saved when it is computed."""
 
-    def __init__(self, run: SavedSweep, writer: Writer, start: int, stop: int, todo: int) -> None:
+    def __init__(self, run: SavedSweep, writer: Writer, start: int, stop: int) -> None:
         self._run, self._writer, self.start, self.stop = run, writer, start, stop
-        self.todo = todo
         run.heights.pipelined(None)
         #: The files of the slabs that are begun, by their first rows.
         self._files: dict[int, EdgeWriter] = {}
-        #: Rows whose slab is not begun.
-        self._left = todo
+        #: Rows, of this gap and others, whose slab is not begun.
+        self._left = run.todo
 
     def pipelined(self, rows: tuple[int, int] | None) -> None:
         self._run.heights.pipelined(rows)
@@ -188,14 +186,13 @@ class _SavedSlabs(Slabs):
     def computed(self, slab: Slab, hits: Hits) -> None:
         """Save a slab; raises `Stopped` if the run has to end now."""
         run, found = self._run, slab.found
-        for hit in hits:
-            run.best = better(run.best, hit)
-        stats, best = run.stats, run.best
+        run.better(hits)
+        stats = run.stats
         stats.add_cost(found)
         stats.pruned += found.pruned_cells
         tiles = run.maps[slab.start] = found.tile_map((slab.rows, run.n), slab.start)
         done = {
-            "best": best and [best.score, best.row, best.column],
+            "best": next(([best.score, best.row, best.column] for best in run.best), None),
             "cells": dict(stats.cells),  # it is written later
             "launches": stats.launches,
             "again": stats.again,
@@ -205,11 +202,11 @@ class _SavedSlabs(Slabs):
         file = self._files.pop(slab.start)
         file.seal({"columns": run.columns, "done": done, "tiles": tiles.facts()})
         run.written.append(file.path)
-        self.todo -= slab.rows
+        run.todo -= slab.rows
         run.heights.computed(slab.rows, self._writer.seconds)
-        if self.todo and run.clock.late():
+        if run.todo and run.clock.late():
             self._writer.flush()
-            share = f"{100 - 100 * self.todo / run.m:.1f}% of the cells"
+            share = f"{100 - 100 * run.todo / run.m:.1f}% of the cells"
             raise run.clock.stopped(f"{share}{run.store.what} are")
 
 
@@ -238,8 +235,3 @@ def _sound_slabs(store: Store, every: bool, columns: list[int]) -> list[SealedFi
 
 def _last_row(slab: SealedFile) -> StoredEdge:
     return StoredEdge("row", [(0, slab)])
-
-
-def better(one: Hit | None, other: Hit | None) -> Hit | None:
-    """The better one of two cells that may be known."""
-    return min((hit for hit in (one, other) if hit is not None), default=None)

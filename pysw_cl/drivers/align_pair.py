@@ -26,9 +26,8 @@ from ..tiles.contract import Engine
 from ..tiles.edges import EdgeArray
 from ..tiles.slabs import SweepResult, TileMap
 from ..tiles.special_lines import RestartPoints, SweptGrid
-from ..tiles.sweep import sweep
+from ..tiles.sweep import by_parts, sweep
 from ..tiles.tile import Area, Hit
-from ..tiles.tile_split import by_parts
 from .band_doubling import Banded, find_end_banded
 from .job import Found, Job, path_of
 from .options import AlignResources

@@ -166,7 +166,6 @@ class ReferencePlan(StriplessPlan):
 class ReferenceEngine(Engine):
     """An engine that computes tiles from the definition, on the host."""
 
-    name = "reference"
     plan: Plan = ReferencePlan()
     captures_inside = True
 

@@ -25,13 +25,12 @@ ANYWHERE = 1 << 30
 class Engine:
     """Computes tiles exactly.
 
-    A subclass has a ``name`` and :meth:`tile`; the rest has defaults.  ``plan``: the plan that it
-    runs; tiles waste no work if their height is a multiple of its strips'.  ``peak_bytes``: the
-    most device memory that one tile took so far.  ``captures_inside``: special rows and columns are
-    captured inside a tile; otherwise a sweep cuts its tiles there.
+    A subclass has :meth:`tile`; the rest has defaults.  ``plan``: the plan that it runs; tiles
+    waste no work if their height is a multiple of its strips'.  ``peak_bytes``: the most device
+    memory that one tile took so far.  ``captures_inside``: special rows and columns are captured
+    inside a tile; otherwise a sweep cuts its tiles there.
     """
 
-    name: str = ""
     plan: Plan = Plan()
     peak_bytes: int = 0
     captures_inside: bool = False
@@ -108,7 +107,7 @@ class EngineLike(Engine):
 
     def __init__(self, like: Engine) -> None:
         self.like = like
-        self.name, self.plan, self.captures_inside = like.name, like.plan, like.captures_inside
+        self.plan, self.captures_inside = like.plan, like.captures_inside
 
 
 class TilePipeline(Protocol):

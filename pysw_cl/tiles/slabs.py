@@ -238,9 +238,8 @@ class BestCells:
             start = max(start, self.floor)
         longest = min(self.m - area.row, self.n - area.column)
         most = start + longest * max(bound.match, 0)
-        if most < best.score:
-            return True
-        return most == best.score and (area.row + 1, area.column + 1) > (best.row, best.column)
+        later = (area.row + 1, area.column + 1) > (best.row, best.column)
+        return most < best.score or (most == best.score and later)
 
 
 @dataclass

@@ -19,15 +19,10 @@ class Run:
 
     def __init__(self, m: int, n: int, speed: float, **how: Any) -> None:
         self.now, self.m, self.n, self.speed = 0.0, m, n, speed
-        given: dict[str, Any] = {
-            "quantum": 1000,
-            "device_rows": 2000,
-            "disk_size": None,
-            "used": 0,
-            "free": 1 << 50,
-        }
-        given |= {"stop_at": None, "tuning": SavingTuning(), "clock": lambda: self.now, **how}
-        self.decides = SlabHeights(m, n, **given)
+        plan: Any = SimpleNamespace(strip_rows=1000, tuning=SimpleNamespace(saving=SavingTuning()))
+        plan.device_rows, plan.pipeline_lag = how.pop("device", (2000, 0))
+        given: dict[str, Any] = {"disk_size": None, "used": 0, "free": 1 << 50, "stop_at": None}
+        self.decides = SlabHeights(m, n, plan, **given | how, clock=lambda: self.now)
 
     def heights(self, row_bytes: int, writer_seconds: float = 0.0, begun: int = 1) -> list[int]:
         """``begun``: bands that the device works on at once."""
@@ -80,10 +75,10 @@ def test_the_disk_size_is_kept() -> None:
 def test_work_for_every_group() -> None:
     """All have some, and the first wait for the last a hundredth of the time at most."""
     for fill, least in ((1, 100_000), (100_000, 100_000), (100_001, 200_000), (300_000, 300_000)):
-        how: dict[str, Any] = {"device_rows": 100_000, "pipeline_lag": fill, "disk_size": 50 * GIB}
+        how: dict[str, Any] = {"device": (100_000, fill), "disk_size": 50 * GIB}
         heights = Run(2_000_000, 10**7, 1e9, **how).heights(3_000_000)
         assert len(heights) > 1 and min(heights[:-1]) >= least
-    how["device_rows"] = 10**9
+    how["device"] = 10**9, fill
     assert Run(2_000_000, 10**7, 1e9, **how).heights(3_000_000) == [2_000_000]
 
 

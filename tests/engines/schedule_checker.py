@@ -23,8 +23,8 @@ from pysw_cl.planning.geometry import Grid, fit
 from pysw_cl.planning.plan import Plan
 from pysw_cl.tiles.contract import Engine
 from pysw_cl.tiles.edges import Edge
+from pysw_cl.tiles.sweep import by_parts
 from pysw_cl.tiles.tile import TileJob, TileResult, Traced
-from pysw_cl.tiles.tile_split import by_parts
 
 
 @dataclass(frozen=True)

@@ -37,9 +37,8 @@ from pysw_cl.tiles.contract import Engine
 from pysw_cl.tiles.edges import Border, Edge, EdgeArray, Edges
 from pysw_cl.tiles.graph import Rectangle
 from pysw_cl.tiles.special_lines import SweptGrid
-from pysw_cl.tiles.sweep import sweep
+from pysw_cl.tiles.sweep import by_parts, sweep
 from pysw_cl.tiles.tile import Bound, Limits, TileJob, TileResult, Want
-from pysw_cl.tiles.tile_split import by_parts
 
 SCORING = match_scoring(2, -1, 3, 1)
 REFERENCE = ReferenceEngine()

@@ -141,7 +141,7 @@ class Counted(Engine):
     def __init__(self, name: str) -> None:
         plan = Plan(engine="counting", form="two-phase", B=2, T=4, alpha=2)
         self.engine = ScheduleChecker(plan) if name == "counting" else make_engine(name)
-        self.name, self.plan = self.engine.name, self.engine.plan
+        self.plan = self.engine.plan
         self.captures_inside = self.engine.captures_inside
         self.tiles = 0
 

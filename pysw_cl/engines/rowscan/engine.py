@@ -19,8 +19,8 @@ from ...opencl.device import Runtime, Stopwatch
 from ...opencl.program import BoundKernel
 from ...planning.execution import ByRows
 from ...tiles.contract import Engine
+from ...tiles.sweep import by_parts, collected
 from ...tiles.tile import NO_HITS, TileJob, TileResult
-from ...tiles.tile_split import by_parts, collected
 from ..common import bind, collected_cells, edge_of, hits_of, least_of, scored_spec
 from ..wavefront.engine import WavefrontEngine
 from .plan import RECORD_WORDS, THREE_LAUNCH, RowscanPlan
@@ -36,7 +36,6 @@ class RowscanEngine(Engine):
     Tiles with stored moves or forbidden pairs are the wavefront's, and those where opening a gap
     costs 2^20 or more."""
 
-    name = "rowscan"
     plan: RowscanPlan
 
     def __init__(self, runtime: Runtime, plan: RowscanPlan) -> None:

@@ -30,8 +30,8 @@ from ...tiles.contract import (
     TilePipeline,
 )
 from ...tiles.edges import DeviceEdge
+from ...tiles.sweep import by_parts, collected
 from ...tiles.tile import TileJob, TileResult
-from ...tiles.tile_split import by_parts, collected
 from ..batch.boxes import Boxes
 from ..common import FreeEnd
 from ..held import HeldMatrix
@@ -50,8 +50,6 @@ MOST_KNOWN = 1024
 
 class WavefrontEngine(Engine):
     """Computes tiles on one OpenCL device according to a plan."""
-
-    name = "wavefront"
 
     def __init__(
         self,
