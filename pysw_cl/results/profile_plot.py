@@ -99,8 +99,7 @@ def plot_model(profile: Profile, path: str | os.PathLike[str]) -> None:
         text = f"nine of ten within {share:.2g}%"
         below.axhspan(-share, share, color="0.9", zorder=0, label=text)
         below.legend(fontsize="small", loc="best", framealpha=0.9)
-    below.set_ylabel("predicted over measured, %")
-    below.set_xlabel("cells of the matrix, m n")
+    below.set(xlabel="cells of the matrix, m n", ylabel="predicted over measured, %")
     below.yaxis.set_major_formatter("{x:+g}")
     figure.suptitle(f"Predicted and measured: {_device(profile)}".replace("$", r"\$"))
     save(figure, path)
@@ -151,8 +150,8 @@ def _draw_search(
         axes.set_ylim(bottom=0)
     same = "{:,} x {:,} letters".format(*next(iter(sizes))) if len(sizes) == 1 else "several sizes"
     axes.set_title(f"{subject}, {same}", fontsize="medium")
-    axes.set_ylabel("seconds" if len(sizes) == 1 else "seconds for $10^9$ cells")
-    axes.set_xlabel("B (work-groups)")
+    unit = "seconds" if len(sizes) == 1 else "seconds for $10^9$ cells"
+    axes.set(xlabel="B (work-groups)", ylabel=unit)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.legend(fontsize="small", framealpha=0.9)
 

@@ -157,11 +157,7 @@ class Scoring:
 
     def encode(self, letters: Letters, what: str) -> NDArray[np.uint8]:
         """The codes (uint8, same length) of letters (uint8, ASCII) of the ``what``, "query" or
-        "target".
-
-        Raises SequenceError that names the first letter outside the alphabet and its 1-based
-        position.
-        """
+        "target".  Raises SequenceError as `check_letters` does."""
         table = self.target_encoding if what == "target" else self.query_encoding
         codes = translated(table, letters)
         if codes.max(initial=0) == NO_CODE:

@@ -84,13 +84,9 @@ def stamp() -> tuple[str | None, int]:
 
 
 def profile_for(identity: Identity, digest: Digest) -> Found:
-    """The profile of a device.
-
-    The user's of this device comes first: best with the same compute units, kernels and driver,
-    else with others, which the words say.  Then the one that ships for the device, its
-    architecture, its vendor, its kind, or any.  A file that cannot be used is a ProfileWarning,
-    once a process.
-    """
+    """The profile of a device: the user's, best with the same compute units, kernels and driver,
+    else with others, which the words say; else what ships.  A file that cannot be used is a
+    ProfileWarning, once a process."""
     folder = user_folder()
     mine = None if folder is None else _users(folder, identity, digest)
     return mine or shipped_for(identity)
@@ -139,10 +135,8 @@ def measurements(profile: Profile, resume: bool) -> Path | None:
 
 
 def reset(identity: Identity) -> list[Path]:
-    """Remove the user's profiles of a device, of any driver and kernels, damaged ones too.
-
-    Returns their files.  Raises ProfileError if the folder cannot be written.
-    """
+    """Remove the user's profiles of a device, of any driver and kernels, damaged ones too; their
+    files.  Raises ProfileError if the folder cannot be written."""
     with _changing() as folder:
         paths = _files(folder, identity)
         for path in paths:
@@ -162,10 +156,8 @@ def export(identity: Identity, digest: Digest) -> str:
 
 
 def import_(data: bytes, where: str) -> tuple[Profile, Path]:
-    """Check the content of a file and store it as the user's profile of the device that it names.
-
-    Returns it and its new file.  Raises ProfileError, which calls the file ``where``.
-    """
+    """The profile in the content of a file, and its new file: it is stored as the user's of the
+    device that it names.  Raises ProfileError, which calls the file ``where``."""
     try:
         profile = parsed(data, named=True)
     except ProfileError as error:
@@ -293,9 +285,8 @@ def _shipped() -> list[Profile]:
 
 
 def shipped_for(identity: Identity) -> Found:
-    """The most specific profile that ships and fits a device: that of its name, its architecture,
-    another device of its architecture (whose compute units do the same work), its vendor, its
-    kind, or any."""
+    """The most specific profile that ships and fits a device.  The compute units of another device
+    of its architecture do the same work."""
 
     def order(profile: Profile) -> list[bool]:
         said = profile.identity
