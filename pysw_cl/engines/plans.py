@@ -50,8 +50,8 @@ def default_plan(runtime: Runtime) -> Plan:
 
 
 def profiled(plan: P, runtime: Runtime) -> P:
-    """A default plan with the parameters that the profile of the device has for its engine and
-    lanes.  What this program or this device does not allow is left out."""
+    """A default plan with the parameters that the device's profile has for its engine and lanes.
+    What this program or this device does not allow is left out."""
     profile, tuning = runtime.profile()[0], plan.tuning
     own = profile.parameters.get(f"{plan.engine}/{plan.lanes}", {})
     values: dict[str, Any] = {n: int(v) for n, v in own.items() if n in ("T", "alpha", "chunk")}

@@ -30,7 +30,7 @@ GAPS = "-."
 PRINTABLE = [code for code in range(33, 127) if chr(code) not in GAPS]
 #: The most letters that a substitution matrix may have.
 MAX_LETTERS = 64
-#: Letters that are processed at once, so that temporary arrays are small and stay in the caches.
+#: Letters that are processed at once, so that temporary arrays stay in the caches.
 PIECE = 1 << 20
 #: Sequences of so many letters or more are translated two letters at a time.
 LONG = 1 << 13
@@ -57,7 +57,7 @@ def is_nucleotide(letters: str) -> bool:
 
 
 def spellings(letters: str) -> list[tuple[str, int]]:
-    """Every accepted spelling of a letter, with the index of that letter in ``letters``."""
+    """Every accepted spelling of the letters, with the index of its letter."""
     found = [(c, k) for k, c in enumerate(letters)]
     if is_nucleotide(letters):
         twins = {"T": "U", "t": "u", "U": "T", "u": "t"}
@@ -74,8 +74,7 @@ def encoding_table(letters: str, codes: Iterable[int], unknown: str = "") -> Tab
     for spelling, k in spellings(letters):
         table[ord(spelling)] = by_letter[k]
     if unknown:
-        others = [code for code in PRINTABLE if table[code] == NO_CODE]
-        table[others] = table[ord(unknown)]
+        table[[code for code in PRINTABLE if table[code] == NO_CODE]] = table[ord(unknown)]
     return table
 
 

@@ -37,11 +37,10 @@ def read_sequences(path: str | os.PathLike[str], on_bad: OnBad | None = None) ->
     Letters are made upper case; Windows line ends, blanks and empty lines are dropped.  The name is
     the header up to the first blank, the description the rest.  Records of FASTQ have four lines
     and keep their qualities.  Raises FileError for a file that cannot be read, FormatError for one
-    that has no record, starts with other text, or is damaged, and SequenceError for a record
-    without letters or with characters that are not letters, and for one of FASTQ that is cut off,
-    or has more or fewer qualities than letters; it names the record and its first line.  With
-    ``on_bad`` such a record is left out: its error is given to ``on_bad``, and reading goes on with
-    the next record.
+    that has no record, starts with other text, or is damaged, and SequenceError, which names the
+    record and its first line, for one without letters, with characters that are not letters, or,
+    of FASTQ, that is cut off or has another number of qualities.  With ``on_bad`` such a record is
+    left out: its error is given to ``on_bad``, and reading goes on with the next record.
     """
     return _read(path, on_bad, True)
 
@@ -60,12 +59,16 @@ def _read(path: str | os.PathLike[str], on_bad: OnBad | None, fastq: bool) -> It
         with opened(path, where) as file:
             header, number = _first_line(file, where, fastq)
             records = _fastq_records if header.startswith(b"@") else _fasta_records
-            yield from records(file, header, number, where, on_bad)
+            yield from records(file, header, number, where, on_bad or _raised)
     except OSError as error:
         name = os.fsencode(path)
         letters = isinstance(error, FileNotFoundError) and name.isalpha() and name.isupper()
         hint = "; this takes the name of a file, not letters" if letters else ""
         raise FileError.of(error, where, "read", hint) from error
+
+
+def _raised(error: SequenceError) -> None:
+    raise error
 
 
 def _first_line(file: BinaryIO, where: str, fastq: bool) -> tuple[bytes, int]:
@@ -89,7 +92,7 @@ def _first_line(file: BinaryIO, where: str, fastq: bool) -> tuple[bytes, int]:
 
 
 def _fasta_records(
-    file: BinaryIO, header: bytes, number: int, where: str, on_bad: OnBad | None
+    file: BinaryIO, header: bytes, number: int, where: str, on_bad: OnBad
 ) -> Iterator[Sequence]:
     """The records of a FASTA file, of which ``header``, line ``number``, is read already;
     ``where`` names it.
@@ -148,13 +151,6 @@ def split_header(header: bytes) -> tuple[str, str]:
     return next(texts), next(texts)
 
 
-def refuse(error: SequenceError, on_bad: OnBad | None) -> None:
-    """Tell ``on_bad`` of a bad record, or raise what is wrong with it."""
-    if on_bad is None:
-        raise error
-    on_bad(error)
-
-
 def shown(line: bytes) -> str:
     """The beginning of a line for a message."""
     return ascii(line[:30].strip(BLANKS).decode("latin-1"))
@@ -179,7 +175,7 @@ class _Letters:
     """Collects the letters of one record, checked and in upper case, in one array that grows in
     place: the system moves large blocks of memory by remapping their pages."""
 
-    def __init__(self, place: str, on_bad: OnBad | None) -> None:
+    def __init__(self, place: str, on_bad: OnBad) -> None:
         self._place, self._on_bad, self.letters = place, on_bad, Own()
         #: Was something wrong with them?
         self.refused = False
@@ -204,12 +200,12 @@ class _Letters:
 
     def refuse(self, error: SequenceError) -> None:
         """Say what is wrong with the record."""
-        refuse(error, self._on_bad)
+        self._on_bad(error)
         self.refused, self.letters = True, Own()
 
 
 def _fastq_records(
-    file: BinaryIO, header: bytes, number: int, where: str, on_bad: OnBad | None
+    file: BinaryIO, header: bytes, number: int, where: str, on_bad: OnBad
 ) -> Iterator[Sequence]:
     """The records of a FASTQ file (Cock et al. 2010, Nucleic Acids Res 38, 1767-1771), as
     `_fasta_records` takes it.  Letters or qualities on several lines, which that paper allows and
@@ -232,7 +228,7 @@ def _fastq_records(
             try:
                 record = _record(four, number + at, where)
             except SequenceError as error:
-                refuse(error, on_bad)
+                on_bad(error)
                 at, damaged = at + 1, True
             else:
                 at, damaged = at + 4, False
@@ -247,7 +243,7 @@ def _fastq_records(
             place = what(split_header(lines[0])[0], number, where)
             ends = f"the file ends after {len(lines)} of its 4 lines"
             wrong = SequenceError(f"{place} is cut off: {ends}")
-        refuse(wrong, on_bad)
+        on_bad(wrong)
 
 
 def _lines(file: BinaryIO) -> Iterator[list[bytes]]:

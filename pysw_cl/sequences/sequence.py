@@ -176,9 +176,8 @@ def as_letters(x: Any, what: str = "sequence", alphabet: Any = ANY) -> Letters:
 def as_sequence(
     x: Any, what: str = "sequence", check: bool = True, alphabet: Any = ANY
 ) -> Sequence:
-    """``x`` as a `Sequence`; see `as_letters`.  The name is taken from a scikit-bio sequence's
-    metadata or from a Biopython SeqRecord and is empty for plain letters.  Without ``check``, the
-    caller has to call `check_letters`."""
+    """``x`` as a `Sequence`; see `as_letters`.  The name is a scikit-bio sequence's or a Biopython
+    SeqRecord's, or empty.  Without ``check``, the caller has to call `check_letters`."""
     if isinstance(x, Sequence):
         if alphabet is not ANY:
             check_alphabet(x.alphabet, alphabet, what)
@@ -284,7 +283,7 @@ def _raw_letters(x: Any, what: str, alphabet: Any = ANY) -> Letters:
 def check_letters(letters: Letters, what: str, first: int = 0, from_file: bool = False) -> None:
     """Raise SequenceError unless these are printable ASCII letters, one at least, no gaps;
     ``first`` letters of the sequence come before them.  Unless they are ``from_file``, they may be
-    the name of one by mistake, and the message says so."""
+    the name of one by mistake."""
     if len(letters) == 0:
         raise SequenceError(f"the {what} is empty; it needs at least one letter")
     k = first_outside(GOOD, letters)

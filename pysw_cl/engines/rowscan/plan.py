@@ -44,12 +44,10 @@ ITEMS_T = 256
 class RowscanPlan(StriplessPlan):
     """The plan of the row scan, with the fields of `Plan` in other meanings.
 
-    ``B``: work-groups in flight, that is segments swept at once.  ``T``: lanes of a segment.
-    ``alpha``: columns of a lane.  ``chunk`` has no meaning.  ``form``: "ticketed", or "two-phase"
-    for one group that waits for no other; "three-launch" for three launches a row
-    (:mod:`.three_launches`), where a group has T work-items of alpha columns, as many groups run as
-    there are, and B has no meaning either.
-    """
+    ``B``: segments swept at once, each by a work-group.  ``T``: lanes of a segment.  ``alpha``:
+    columns of a lane.  ``chunk`` has no meaning.  ``form``: "ticketed", or "two-phase" for one
+    group that waits for no other; "three-launch" for three launches a row (:mod:`.three_launches`),
+    where a group has T work-items of alpha columns, and B has no meaning either."""
 
     engine: str = "rowscan"
     lanes: str = "vector32"
@@ -107,8 +105,8 @@ class RowscanPlan(StriplessPlan):
 
     @property
     def groups(self) -> tuple[int, ...]:
-        """See `Plan`: as many as share a scheduler with as many others, where it was measured what
-        they take.  In a short query few rows wait for each other, so few groups are sooner done."""
+        """See `Plan`: as many as share a scheduler with as many others, where that was measured.
+        In a short query few rows wait for each other, so few groups are sooner done."""
         if self.B_fixed or self.form != FORMS[0]:
             return (self.B,)
         machine = self.machine
