@@ -16,6 +16,8 @@ from ..planning.sizes import pooled_bytes
 from .device import Runtime
 
 K = TypeVar("K")
+#: Flags of a buffer, and of one that starts as a copy.
+READ_WRITE, COPY = cl.mem_flags.READ_WRITE, cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
 #: A request for a buffer: an array that it starts as a copy of, or a number of bytes.
 Asked = NDArray[Any] | int
 #: The largest buffer in a thread's pool.
@@ -31,14 +33,6 @@ CONSTANT_BYTES, MOST_CONSTANTS, MOST_SEEN = 1 << 16, 64, 1024
 LARGE_BYTES, MOST_LARGE_BYTES, LARGE_SHARE = 1 << 26, 1 << 30, 1 / 64
 #: Buffers of pools, by their id.  Kernels may stay bound to them from job to job.
 LASTING: dict[int, Any] = {}
-
-
-def _new(runtime: Runtime, asked: Asked) -> Any:
-    """A buffer with a copy of an array, or of so many bytes with undefined contents."""
-    if isinstance(asked, np.ndarray):
-        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-        return cl.Buffer(runtime.context, flags, hostbuf=np.ascontiguousarray(asked))
-    return cl.Buffer(runtime.context, cl.mem_flags.READ_WRITE, asked)
 
 
 def _drop(*kept: dict[Any, Any], release: bool = False) -> None:
@@ -102,7 +96,7 @@ class Pool:
         wanted, sizes = pooled_bytes(size, self._most), self._sizes.setdefault(self._asked, [])
         found = min((one for one in sizes if one >= wanted), default=wanted)
         if found not in sizes:
-            made = _new(self._runtime, wanted)
+            made = cl.Buffer(self._runtime.context, READ_WRITE, wanted)
             self._kept[self._asked, wanted] = LASTING[id(made)] = made
             self.bytes += wanted
             sizes.append(wanted)
@@ -118,7 +112,7 @@ class Pool:
             if hash(key) not in self._seen:
                 self._seen.add(hash(key))
                 return None
-            made = _new(self._runtime, array)
+            made = cl.Buffer(self._runtime.context, COPY, hostbuf=np.ascontiguousarray(array))
             self._constants[key] = LASTING[id(made)] = made
         self._asked += 1  # as the request was when it was not known yet, so that others keep theirs
         return self._constants[key]
@@ -132,7 +126,7 @@ class Pool:
         if found is None:
             _drop(self._large, release=True)
             with suppress(cl.Error):
-                found = self._large[size] = _new(self._runtime, size)
+                found = self._large[size] = cl.Buffer(self._runtime.context, READ_WRITE, size)
         self._large_lent = found is not None
         return found
 
@@ -225,17 +219,18 @@ class Buffers:
         none of a pool.  Raises DeviceMemoryError."""
         made: dict[K, Any] = {}
         pool, device = None if new else self._pool, self._runtime.device
-        limit = int(device.global_mem_size)
+        context, limit = self._runtime.context, int(device.global_mem_size)
         with suppress(cl.Error):  # more than one allocation may have is an error, too
             for name, one in asked.items():
-                array = isinstance(one, np.ndarray)
                 size = one.nbytes if isinstance(one, np.ndarray) else max(one, 4)
                 self.bytes += size
                 buffer = None if pool is None else pool.part(size)
                 if buffer is None and self.bytes > limit:
                     break
                 if buffer is None:
-                    buffer = _new(self._runtime, one if array else size)
+                    host = np.ascontiguousarray(one) if isinstance(one, np.ndarray) else None
+                    flags = READ_WRITE if host is None else COPY
+                    buffer = cl.Buffer(context, flags, size * (host is None), host)
                     self._held.append(buffer)
                 elif isinstance(one, np.ndarray):
                     self.write(buffer, one)

@@ -113,18 +113,15 @@ def preference(info: DeviceInfo) -> tuple[int, int]:
 
 def _matches(text: str, info: DeviceInfo) -> bool:
     """PyOpenCL's notation: "platform", "platform:device", each an index or a part of a name."""
-    platform_part, _, device_part = text.partition(":")
-    platform_index, device_index = info.index.split(":")
+    platform, colon, device = (part.strip() for part in text.partition(":"))
+    indices, names = info.index.split(":"), (info.platform, info.name)
 
-    def fits(part: str, index: str, name: str) -> bool:
-        part = part.strip()
-        return part == index if part.isdigit() else part.lower() in name.lower()
+    def fits(part: str, k: int) -> bool:
+        return part == indices[k] if part.isdigit() else part.lower() in names[k].lower()
 
-    if ":" in text or text.strip().isdigit():
-        return fits(platform_part, platform_index, info.platform) and (
-            not device_part or fits(device_part, device_index, info.name)
-        )
-    return fits(text, platform_index, info.platform) or fits(text, device_index, info.name)
+    if colon or platform.isdigit():
+        return fits(platform, 0) and (not device or fits(device, 1))
+    return fits(platform, 0) or fits(platform, 1)
 
 
 def name_and_threads(text: str) -> tuple[str, int | None]:
@@ -147,34 +144,31 @@ def _with_threads(device: Any, info: DeviceInfo, threads: int) -> tuple[Any, Dev
     try:
         part, *_ = device.create_sub_devices([cl.device_partition_property.EQUALLY, threads, 0])
     except cl.Error as error:
-        raise DeviceError(
-            f"{info.name} cannot be had in part, by {threads} threads: {error}"
-        ) from None
+        wrong = f"{info.name} cannot be had in part, by {threads} threads: {error}"
+        raise DeviceError(wrong) from None
     return part, replace(info, index=f"{info.index}/{threads}", compute_units=threads)
 
 
 def choose(text: str) -> tuple[Any, DeviceInfo]:
     """The device that a text means.  Raises DeviceError if there is none."""
     found = list(scan())
-    if not any(info.usable for _, info in found):
-        reasons = "; ".join(f"{info.platform}: {info.reason}" for _, info in found)
-        if reasons:
-            raise DeviceError(f"no usable OpenCL device: {reasons}; {hint(reasons)}")
-        raise DeviceError(f"no OpenCL device found; {hint('')}")
     usable = sorted((pair for pair in found if pair[1].usable), key=lambda p: preference(p[1]))
+    if not usable:
+        reasons = "; ".join(f"{info.platform}: {info.reason}" for _, info in found)
+        what = f"no usable OpenCL device: {reasons}" if reasons else "no OpenCL device found"
+        raise DeviceError(f"{what}; {hint(reasons)}")
     (wanted, threads), source = name_and_threads(text), "device"
     if not wanted.strip(":"):
         raise DeviceError(f"device={text!r} names no device; 'auto' lets the program choose")
-    if wanted.lower() == "auto":
-        for variable in VARIABLES:
-            if os.environ.get(variable, "").strip():
-                (wanted, most), source = name_and_threads(os.environ[variable]), variable
-                threads = threads or most
-                break
-    if wanted.lower() == "auto":
+    named = (variable for variable in VARIABLES if os.environ.get(variable, "").strip())
+    if wanted.lower() == "auto" and (variable := next(named, None)):
+        (wanted, most), source = name_and_threads(os.environ[variable]), variable
+        threads = threads or most
+    kind = wanted.lower()
+    if kind == "auto":
         matching = usable
-    elif wanted.lower() in _KINDS:
-        matching = [pair for pair in usable if pair[1].kind == wanted.lower()]
+    elif kind in _KINDS:
+        matching = [pair for pair in usable if pair[1].kind == kind]
     else:
         matching = [pair for pair in usable if _matches(wanted, pair[1])]
     if not matching:
