@@ -1,9 +1,8 @@
 """A search in a diagonal band that a later process can continue.
 
 The job and the plan decide which tiles are computed, and each tile depends only on those before
-it.  So a later run repeats the same search.  Its engine reads the tiles that earlier runs saved
-(edges, best cells and costs), which takes far less time than computing them.  Tiles saved with
-another plan cannot be used and are computed again.
+it.  So a later run repeats the same search, and its engine reads the tiles that earlier runs saved
+with the same plan.
 """
 
 from __future__ import annotations
@@ -40,13 +39,12 @@ def _config(engine: Engine, store: Store, assumed: int | None) -> dict[str, Any]
 
 
 class SavingEngine(EngineLike):
-    """An engine that saves each tile in a file ``band-NUMBER``, with others, and reads the tiles
-    that are there.
+    """An engine that saves tiles in files ``band-NUMBER``, and reads those that are there.
 
     Tiles have the numbers 0, 1, ... in the order in which the search asks for them.  Files of
     another `_config` are removed.  ``disk_size``: bytes that the folder may take, or `DiskFull` is
-    raised.  ``assumed``: the score with which the search begins.  From the first tile on that is
-    computed, ``progress`` is told.
+    raised.  ``assumed``: the score with which the search begins.  ``progress`` is told from the
+    first tile on that is computed.
     """
 
     def __init__(

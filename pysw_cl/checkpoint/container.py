@@ -98,10 +98,8 @@ class Piece(NamedTuple):
 
 
 class SealedWriter:
-    """Writes one sealed file, which appears at ``path`` when :meth:`seal` is done.
-
-    Raises CheckpointError if the file cannot be written (disk full, no permission).
-    """
+    """Writes one sealed file, which appears at ``path`` when :meth:`seal` is done.  Raises
+    CheckpointError if the file cannot be written (disk full, no permission)."""
 
     def __init__(self, path: Path) -> None:
         self.path, self._part = path, path.with_name(path.name + ".part")
@@ -235,8 +233,7 @@ class Writer:
     """A thread that performs tasks in order; ``seconds``: how long it has worked.
 
     After an error it performs no more tasks, and each later :meth:`do` and :meth:`flush` raises
-    that error.  ``file`` is the file that was written last; :meth:`close` abandons it if it is not
-    sealed.
+    that error.  ``file``: the one written last, which :meth:`close` abandons if it is not sealed.
     """
 
     def __init__(self) -> None:
@@ -284,10 +281,8 @@ def writing() -> Iterator[Writer]:
 
 
 class EdgeWriter:
-    """Writes edges to a sealed file, which is created when the first cells are, by a thread.
-
-    ``bytes``: the size of the file, 0 until it is sealed.
-    """
+    """Writes edges to a sealed file by a thread, which creates it when the first cells come.
+    ``bytes``: the size of the file, 0 until it is sealed."""
 
     def __init__(self, writer: Writer, path: Path, facts: Mapping[str, Any]) -> None:
         self._writer, self.path, self._facts = writer, path, facts

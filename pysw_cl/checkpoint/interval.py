@@ -18,11 +18,8 @@ from .store import Store
 
 
 def size_of(tuning: SavingTuning, disk_size: int | None, used: int, free: int) -> int:
-    """Bytes that a folder may take in all.
-
-    ``used`` of them are taken, and ``free`` are free on the disk.  ``disk_size`` None: the lesser
-    of ``tuning.most_bytes`` and what is used plus half of what is free.
-    """
+    """Bytes that a folder may take in all: ``disk_size``, or the lesser of ``most_bytes`` and what
+    it takes (``used``) plus half of what is ``free`` on the disk."""
     return min(tuning.most_bytes, used + free // 2) if disk_size is None else disk_size
 
 
@@ -33,9 +30,7 @@ def reserved(tuning: SavingTuning) -> int:
 
 class Clock:
     """The time of a job, and when this run has to stop (``stop_at``, by time.monotonic).
-
-    ``before``: seconds of earlier runs.
-    """
+    ``before``: seconds of earlier runs."""
 
     def __init__(self, store: Store, stop_at: float | None) -> None:
         self.store, self.stop_at = store, stop_at

@@ -1,9 +1,8 @@
-"""A comparison that a later process can continue: the sweep is saved slab by slab, the path in
-parts.
+"""A sweep that a later process can continue: it is saved slab by slab.
 
-Method: special rows (Sandes & de Melo, CUDAlign 2, IPDPS 2011).  A slab is all columns of some
-rows.  When it is computed, its last row, its parts of the special columns and the best cell so far
-are written to disk.  A later run continues below it, with any plan on any device: edges hold exact
+Method: special rows (Sandes & de Melo, CUDAlign 2, IPDPS 2011).  When a slab, all columns of some
+rows, is computed, its last row, its parts of the special columns and the best cell so far are
+written to disk.  A later run continues below it, with any plan on any device: edges hold exact
 values, and the canonical path does not depend on where they lie.
 """
 

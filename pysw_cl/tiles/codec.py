@@ -1,8 +1,7 @@
 """Turns tile jobs and results into bytes and back, for checkpoints and for other machines.
 
-A value becomes facts, which JSON can hold, and named arrays.  `pack` makes one string of bytes of
-both.  Edges that are on a device are read.  The moves of a tile (``TileResult.moves``) cannot be
-encoded, and a tile of a pipeline has no top edge.
+A value becomes facts, which JSON can hold, and named arrays, and both become one string of bytes.
+Edges on a device are read.  The moves of a tile (``TileResult.moves``) cannot be encoded.
 """
 
 from __future__ import annotations

@@ -105,9 +105,7 @@ class Edge(Source):
 @dataclass(eq=False)
 class DeviceEdge(Source):
     """A run of edge cells that stays on the device where it was computed, in its ``buffer``.
-
-    ``copy(buffer, count, offset)`` copies numbers to the host.
-    """
+    ``copy(buffer, count, offset)`` copies numbers to the host."""
 
     length: int
     buffer: Any
@@ -155,10 +153,8 @@ class Border(Source):
 
 
 class EdgeArray(Source):
-    """An edge in memory: a sink while it is written, a source afterwards.
-
-    Cells that are never written are unreachable.
-    """
+    """An edge in memory: a sink while it is written, a source afterwards.  Cells that are never
+    written are unreachable."""
 
     def __init__(self, length: int) -> None:
         self._length = length
@@ -207,10 +203,7 @@ class EdgeArray(Source):
 
 @dataclass(frozen=True)
 class Edges:
-    """The edges of one sweep: sources above and to the left, sinks below and to the right.
-
-    Cells are counted from 1: special row i holds the cells (i, 1) .. (i, n).
-    """
+    """The edges of one sweep: sources above and to the left, sinks below and to the right."""
 
     #: H(0, 0), the cells above row 1, and those to the left of column 1.
     corner: int

@@ -15,16 +15,11 @@ from .contract import Engine, EngineLike
 from .graph import TileRow
 from .tile import Area, TileJob, TileResult
 
-#: Makes an engine in another process; it can be pickled.
-MakeEngine = Callable[[], Engine]
-
 
 class InThreads:
     """Several engines, each of which computes in a thread of its own the next tile whose edges are
-    there; those of upper rows first.
-
-    ``engines``: of any kinds, but equal where they capture special rows and columns.
-    """
+    there, those of upper rows first.  They are equal where they capture special rows and
+    columns."""
 
     def __init__(self, engines: Sequence[Engine]) -> None:
         self._engines = list(engines)
@@ -73,13 +68,11 @@ def _next_tile(
 
 class OnWorkers(EngineLike):
     """An engine whose tiles are computed by the workers of an executor (``concurrent.futures``),
-    which may be other processes or other machines: tiles go there and back as bytes.
+    which may be other processes or other machines: tiles go there and back as bytes.  ``make``, a
+    function of a module, makes each worker's engine; ``like``, one of that kind, says how tiles are
+    cut."""
 
-    ``make``: a function of a module that makes the engine of a worker, once in each.  ``like``: an
-    engine of the same kind here, which says how tiles are cut.
-    """
-
-    def __init__(self, pool: Executor, make: MakeEngine, like: Engine) -> None:
+    def __init__(self, pool: Executor, make: Callable[[], Engine], like: Engine) -> None:
         super().__init__(like)
         self._pool, self._make = pool, make
 
@@ -87,12 +80,12 @@ class OnWorkers(EngineLike):
         return unpack_result(self._pool.submit(computed, self._make, pack_job(job)).result())
 
 
-def computed(make: MakeEngine, job: bytes) -> bytes:
+def computed(make: Callable[[], Engine], job: bytes) -> bytes:
     """The packed result of a packed job, by a worker."""
     return pack_result(_engine(make).tile(unpack_job(job)))
 
 
 @cache
-def _engine(make: MakeEngine) -> Engine:
+def _engine(make: Callable[[], Engine]) -> Engine:
     """The worker's engine."""
     return make()

@@ -142,11 +142,8 @@ def _groups(count: int) -> list[int]:
 
 
 class BestCells:
-    """The best cells found so far in a rectangle of ``m`` x ``n`` cells.
-
-    `hits` has at most ``want.count`` of them, the best first.  ``floor`` is 0 (local) or None.
-    ``bound`` allows pruning (None: no tile is skipped).
-    """
+    """The best cells found so far in a rectangle of ``m`` x ``n`` cells: `hits`, at most
+    ``want.count``.  ``bound`` allows pruning (None: no tile is skipped)."""
 
     def __init__(self, m: int, n: int, floor: int | None, want: Want, bound: Bound | None) -> None:
         self.m, self.n, self.floor, self.want = m, n, floor, want
@@ -302,12 +299,11 @@ class Slab:
 
 
 class Slabs:
-    """How a sweep of ``m`` rows is cut into slabs; each is decided when it begins.
+    """How the rows ``[start, stop)`` of a sweep are cut into slabs, from top to bottom; each is
+    decided when it begins, in a pipeline before those above it are computed.
 
-    Slabs begin and are computed from top to bottom.  In a pipeline a slab may begin before those
-    above it are computed.  By default there is one slab; in a pipeline there are as many as are
-    useful, each ending at the next special row at the latest.  ``most``: the most rows and columns
-    of a tile.  The rows ``[start, stop)`` are computed.
+    By default there is one slab; in a pipeline there are as many as are useful, each ending at the
+    next special row at the latest.  ``most``: the most rows and columns of a tile.
     """
 
     start = 0

@@ -201,10 +201,8 @@ class Want:
 
 @dataclass(frozen=True)
 class Bound:
-    """What allows pruning: the best cell known, and how much a path can still gain.
-
-    The cell is counted in the rows and columns of the tile or sweep, and may lie outside it.
-    """
+    """What allows pruning: the best cell known, and how much a path can still gain.  The cell is
+    counted in the rows and columns of the sweep, and may lie outside it."""
 
     #: The best score known, and its cell.
     score: int
