@@ -149,6 +149,8 @@ def _names(sequences: list[Any]) -> list[str]:
 def _plain(name: str, column: NDArray[Any]) -> list[Any]:
     """A column as Python objects; what is not known is None."""
     values: list[Any] = column.tolist()
-    if name == "identity":
-        return [None if value != value else value for value in values]  # NaN
-    return [None if value == UNKNOWN else value for value in values] if name in COUNTS else values
+    if name == "identity" or name in COUNTS:
+        unknown = np.isnan(column) if name == "identity" else column == UNKNOWN
+        for k in np.flatnonzero(unknown).tolist():
+            values[k] = None
+    return values

@@ -296,9 +296,10 @@ def _runs(
         if "".join(parts) != said.pop("btop"):
             raise lines.wrong("btop has numbers and pairs of letters")
         # the letters of a pair in btop are no match, also where they are equal, as N and N
-        pairs = {0: "1D", 1: "1I", -1: "1X"}  # by where the gap is
-        ops = (f"{a}=" if a.isdecimal() else pairs[a.find("-")] for a in parts)
-        runs = joined([Runs.of_cigar("".join(ops))])
+        by_gap = {0: "D", 1: "I", -1: "X"}
+        ops = "".join("=" if a.isdecimal() else by_gap[a.find("-")] for a in parts).encode("ascii")
+        lengths = np.array([int(a) if a.isdecimal() else 1 for a in parts], np.int64)
+        runs = joined([Runs(np.frombuffer(ops, np.uint8), lengths)])
     elif "qseq" in said and "sseq" in said:
         if len(said["qseq"]) != len(said["sseq"]) or not said["qseq"]:
             raise lines.wrong("qseq and sseq have different lengths, or none")

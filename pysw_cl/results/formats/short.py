@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 
 from ...errors import InputError
-from ..aligned_pair import FIELDS
 from .columns import Columns, Table, shares
 from .writer import PROGRAM, Row, Writer, aligned_texts, shown_name
 
@@ -82,11 +81,13 @@ class JsonLines(Writer):
         query, target, score, strand, i0, i1, j0, j1, matches, columns, cigar, second, _ = row
         known = matches is not None and columns is not None
         identity = (matches or 0) / max(1, columns or 0) if known else None
-        query_side = query.name or "query", len(query), i0, i1
-        target_side = target.name or "target", len(target), j0, j1
-        sign = "-" if strand == "minus" else "+"
-        values = (*query_side, sign, *target_side, score, matches, columns, identity, cigar)
-        said = dict(zip(FIELDS, values, strict=True))
+        said = {
+            "query_name": query.name or "query", "query_length": len(query),
+            "query_start": i0, "query_end": i1, "strand": "-" if strand == "minus" else "+",
+            "target_name": target.name or "target", "target_length": len(target),
+            "target_start": j0, "target_end": j1, "score": score, "matches": matches,
+            "columns": columns, "identity": identity, "cigar": cigar,
+        }  # fmt: skip
         if second is not None:
             said["second_best"] = second
         line = _dump(said)
@@ -113,21 +114,19 @@ class Maf(Writer):
         query, target = aligned_texts(row)
         minus = row.strand == "minus"
         start = len(row.query) - row.query_end if minus else row.query_start
-        size = row.query_end - row.query_start
-        lines = (
-            (shown_name(row.target, "target"), row.target_start, row.target_end - row.target_start,
-             "+", len(row.target), target),
-            (shown_name(row.query, "query"), start, size, "-" if minus else "+", len(row.query),
-             query),
-        )  # fmt: skip
-        names, starts, sizes, _, wholes, _ = (
-            max(len(str(value)) for value in both) for both in zip(*lines, strict=True)
+        target_size, query_size = row.target_end - row.target_start, row.query_end - row.query_start
+        upper, lower = shown_name(row.target, "target"), shown_name(row.query, "query")
+        names = max(len(upper), len(lower))
+        starts = len(str(max(row.target_start, start)))
+        sizes = len(str(max(target_size, query_size)))
+        lengths = len(str(max(len(row.target), len(row.query))))
+        return (
+            f"a score={row.score}\n"
+            f"s {upper:<{names}} {row.target_start:>{starts}} {target_size:>{sizes}} + "
+            f"{len(row.target):>{lengths}} {target}\n"
+            f"s {lower:<{names}} {start:>{starts}} {query_size:>{sizes}} {'-' if minus else '+'} "
+            f"{len(row.query):>{lengths}} {query}\n\n"
         )
-        shown = (
-            f"s {name:<{names}} {at:>{starts}} {size:>{sizes}} {sign} {whole:>{wholes}} {text}\n"
-            for name, at, size, sign, whole, text in lines
-        )
-        return f"a score={row.score}\n{''.join(shown)}\n"
 
 
 class Fasta(Writer):
@@ -137,15 +136,13 @@ class Fasta(Writer):
     def entry(self, row: Row) -> str:
         if not row.cigar_for("aligned FASTA"):
             return ""
+        query, target = aligned_texts(row)
         sign, width = "-" if row.strand == "minus" else "+", self.setting.width or WIDTH
-        sides = (
-            (row.query, "query", row.query_start, row.query_end, sign),
-            (row.target, "target", row.target_start, row.target_end, "+"),
-        )
-        return "".join(
-            f">{shown_name(of, side)} start={start} end={end} strand={strand} score={row.score}\n"
-            f"{folded(text, width)}"
-            for (of, side, start, end, strand), text in zip(sides, aligned_texts(row), strict=True)
+        return (
+            f">{shown_name(row.query, 'query')} start={row.query_start} end={row.query_end} "
+            f"strand={sign} score={row.score}\n{folded(query, width)}"
+            f">{shown_name(row.target, 'target')} start={row.target_start} end={row.target_end} "
+            f"strand=+ score={row.score}\n{folded(target, width)}"
         )
 
 
