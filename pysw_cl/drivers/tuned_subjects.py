@@ -149,7 +149,7 @@ class Subject:
 
     def parameters(self, values: Values) -> dict[str, dict[str, float]]:
         """What a profile says where these values are its choice."""
-        own = {name: _plain(value) for name, value in values.items() if name != "registers"}
+        own = {name: value for name, value in values.items() if name != "registers"}
         found: dict[str, dict[str, float]] = {self.name: own}
         if values.get("registers") != self.start.get("registers"):
             found["build"] = {**self._build, "registers": int(values["registers"])}

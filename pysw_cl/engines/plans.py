@@ -96,7 +96,8 @@ def make_plan(
         base = Plan() if runtime is None else default_plan(runtime)
     if isinstance(wishes, Plan):
         device = wishes.device if runtime is None else runtime.info.name
-        plan = replace(base.taking(wishes), device=device, machine=base.machine)
+        own = {one.name: getattr(wishes, one.name) for one in fields(wishes)}
+        plan = replace(base, **own | {"device": device, "machine": base.machine})
     elif wishes is None or isinstance(wishes, Mapping):
         plan = _with_wishes(base, {} if wishes is None else wishes, facts)
     else:

@@ -83,9 +83,8 @@ def device_memory(given: Given, m: int, n: int, free_ends: tuple[bool, ...] = NO
     last_column = not given.local and (free_ends[3] or not last_row)
     whole = TileShape(m, n, given.local, bottom=last_row, right=last_column)
     whole = replace(whole, level=given.local or free_ends[0], after=given.local)
-    return _Job(replace(given, seen=replace(given.seen, alike=False)), whole).memory(
-        bool(given.paths)
-    )
+    given = replace(given, seen=replace(given.seen, alike=False))
+    return _Job(given, whole).memory(bool(given.paths))
 
 
 def too_large(memory: Memory, device: DeviceFacts) -> str | None:
@@ -209,12 +208,9 @@ class _Job:
         if piped is not None:
             return piped, NONE
         most = kept = NONE
-        if self.plan.captures_inside:
-            strip_rows = path_grid.strip_rows(self.plan, *shape)
-            down, across = spans(m, shape[0], strip_rows, tiles=True), spans(n, shape[1], 1)
-        else:
-            down = spans(m, shape[0], self.plan.strip_rows, inner_rows, tiles=True)
-            across = spans(n, shape[1], 1, matrix.columns)
+        strip_rows, inside = path_grid.strip_rows(self.plan, *shape), self.plan.captures_inside
+        down = spans(m, shape[0], strip_rows, () if inside else inner_rows, tiles=True)
+        across = spans(n, shape[1], 1, () if inside else matrix.columns)
         columns = set(_kinds(across, matrix.columns))
         seen: dict[TileShape, Memory] = {}
         for row in _kinds(down, inner_rows):

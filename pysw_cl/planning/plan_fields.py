@@ -194,10 +194,6 @@ class PlanFields:
         if device.local_bytes < LANE_BYTES * T:
             raise PlanError(f"plan: T={T} needs {LANE_BYTES * T} bytes of local memory")
 
-    def taking(self: P, other: PlanFields) -> P:
-        """A plan of this kind, with the fields of another."""
-        return type(self)(**{one.name: getattr(other, one.name) for one in fields(other)})
-
     def __repr__(self) -> str:
         return f"<Plan {self}>"
 
