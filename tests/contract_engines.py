@@ -75,7 +75,7 @@ ENGINES: dict[str, dict[str, Any]] = {
 }
 #: What cells are counted under: a lane set without its width.
 FAMILIES = {
-    name: {one.family, LANE_SETS[one.instead.lanes if one.instead else name].family}
+    name: {one.family, LANE_SETS[one.instead[0] if one.instead else name].family}
     for name, one in LANE_SETS.items()
 }
 

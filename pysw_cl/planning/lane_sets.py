@@ -7,7 +7,7 @@ No code tests a lane set's name: each difference between them is a field.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from math import inf
 
 #: Rows of a strip at most whose query profile is in local memory: a letter takes so many bytes.
 LOCAL_ROWS = 1024
@@ -19,36 +19,25 @@ WIDE = WIDTHS[-1]
 MIXED = 11
 
 
-class Instead(NamedTuple):
-    """Lanes, and at most so many of a strip and so many rows of each, for what narrow lanes cannot
-    do: stored moves, forbidden pairs, large scores."""
-
-    lanes: str
-    T: int
-    alpha: int
-
-
 @dataclass(frozen=True)
 class NarrowScores:
     """The kinds of substitution scores that narrow lanes compute (score files of cl/score)."""
 
-    #: "match": distinct letters at most, because codes are bits of a lane; None: any number.
-    codes: int | None = None
-    #: "match": match - mismatch at most; None: what fits a lane.
-    gain: int | None = None
+    #: "match": distinct letters at most, because codes are bits of a lane.
+    codes: float = inf
+    #: "match": match - mismatch at most; else what fits a lane.
+    gain: float = inf
     #: "matrix": rows of a lane at most for a query profile of bytes; 0: there is no profile.
     profile_rows: int = 0
-    #: "matrix": letters of the target at most, padding included; None: any number.
-    profile_letters: int | None = None
+    #: "matrix": letters of the target at most, padding included.
+    profile_letters: float = inf
     #: "permute4": are the scores of four target letters looked up by permuting bytes?
     permute4: bool = False
 
     def compare(self, letters: int, match: int, mismatch: int) -> bool:
         """Can this many ``letters`` be scored by compare and select?"""
-        few = self.codes is None or letters <= self.codes
-        if self.gain is None:
-            return few
-        return few and match >= -self.gain and 0 <= match - mismatch <= self.gain
+        fits = self.gain == inf or (match >= -self.gain and 0 <= match - mismatch <= self.gain)
+        return letters <= self.codes and fits
 
 
 @dataclass(frozen=True)
@@ -114,7 +103,6 @@ class PairLanes:
 
 
 VECTORS = PairLanes("vector", "batch/vector.clh", WIDTHS, 1, 1, 4, "profile")
-VECTORS32 = PairLanes("vector", "batch/vector.clh", (WIDE,), 1, 1, 4, "profile")
 WORK_ITEMS = PairLanes("scalar", "batch/scalar.clh", (WIDE,), 64, 32, 64, None)
 PACKED_ITEMS = PairLanes(
     "packed", "batch/scalar.clh", (16, 32), 64, 32, 64, "table", "batch/packed.clh", 16
@@ -181,8 +169,9 @@ class LaneSet:
     small_alpha: int | None = None
     #: Columns of a block at most if each strip has a group: the next strip starts sooner.
     early_chunk: int | None = None
-    #: The lanes for what they cannot do.
-    instead: Instead | None = None
+    #: The lanes for what they cannot do (stored moves, forbidden pairs, large scores), and at most
+    #: so many of a strip and so many rows of each.
+    instead: tuple[str, int, int] | None = None
 
     def shares_strips(self, form: str, apart: bool = False) -> bool:
         """Are more strips than groups in flight (cl/wavefront/strip_sync.clh, SHARED_STRIPS)?  Yes
@@ -236,7 +225,7 @@ _PACKED = replace(
     skews=True,
     alphas=((1, tuple(range(2, 65))),),
     profiled="packed_profile",
-    instead=Instead("warp32", 128, 8),
+    instead=("warp32", 128, 8),
 )
 
 LANE_SETS = {
@@ -256,7 +245,7 @@ LANE_SETS = {
         tall_alphas=tuple(range(4, 65, 4)),
         alphas=((1, (4, 8, 16)), (8, (4, 8, 12, 14, 16))),
         small_alpha=8,
-        instead=Instead("vector32", 16, 16),
+        instead=("vector32", 16, 16),
     ),
     "vector32": LaneSet(
         wide="lanes/vector32.clh",
@@ -264,7 +253,7 @@ LANE_SETS = {
         T=(1, 2, 4, 8, 16),
         per_item=None,
         defaults=replace(_CPU, T=16),
-        pairs=VECTORS32,
+        pairs=replace(VECTORS, widths=(WIDE,)),
         unroll=1,
     ),
     "packed": replace(_PACKED, early_chunk=64, mixed="mixed"),

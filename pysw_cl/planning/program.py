@@ -45,10 +45,10 @@ def narrow_score(plan: Plan, scoring: Scoring, columns: int, four: bool, local: 
     if pair is not None and fits and kinds.compare(len(scoring.matrix), *pair):
         return "match"
     plan = plan.for_scores("matrix")
-    kinds, most = plan.lane_set.scores, plan.lane_set.scores.profile_letters
+    kinds = plan.lane_set.scores
     most_rows = plan.lane_set.profile_rows(plan.T)
     rows = plan.alpha <= most_rows or striped(plan, plan.form, "matrix", local)
-    letters = most is None or scoring.matrix.shape[1] < most
+    letters = scoring.matrix.shape[1] < kinds.profile_letters
     fits = bounds.fits16(plan.strip_rows, plan.chunk, plan.T)
     profiled = bytes_do and kinds.profile_rows and rows and letters and columns >= LEAST_PROFILED
     return "matrix" if profiled and fits else None

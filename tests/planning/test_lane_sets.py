@@ -79,6 +79,6 @@ def test_every_row_can_be_planned() -> None:
         assert (row.narrow is None) == (row.widths == ()) == (row.instead is None), name
         assert row.alphas if row.narrow else not row.alphas, name
         if row.instead is not None:
-            other = LANE_SETS[row.instead.lanes]
-            assert other.narrow is None and row.instead.T in other.T, name
+            other = LANE_SETS[row.instead[0]]
+            assert other.narrow is None and row.instead[1] in other.T, name
         assert row.of_warps or row.defaults.T in row.T, name
