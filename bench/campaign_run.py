@@ -316,7 +316,7 @@ def by_another(case: Case, device: str) -> list[Row]:
     instead = LANE_SETS[lanes].instead
     plain = replace(
         case,
-        plan={"lanes": instead.lanes if instead else lanes},
+        plan={"lanes": instead[0] if instead else lanes},
         tuning={},
         traits={},
         options={**case.options} if case.entry == "ends" else {**case.options, "output": "path"},

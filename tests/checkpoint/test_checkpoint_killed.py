@@ -88,7 +88,7 @@ def test_wrong_usage(capsys: pytest.CaptureFixture[str], tmp_path: Path, files: 
 
 
 def test_sizes_and_times() -> None:
-    from pysw_cl.cli.parser import seconds, size
+    from pysw_cl.api.amounts import seconds, size
 
     assert [size(text) for text in ("10", "1.5k", "3MB", "10G", "1T")] == [
         10,
