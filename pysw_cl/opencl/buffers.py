@@ -227,13 +227,14 @@ class Buffers:
                 buffer = None if pool is None else pool.part(size)
                 if buffer is None and self.bytes > limit:
                     break
-                if buffer is None:
-                    host = np.ascontiguousarray(one) if isinstance(one, np.ndarray) else None
-                    flags = READ_WRITE if host is None else COPY
-                    buffer = cl.Buffer(context, flags, size * (host is None), host)
-                    self._held.append(buffer)
-                elif isinstance(one, np.ndarray):
+                if buffer is not None and isinstance(one, np.ndarray):
                     self.write(buffer, one)
+                elif buffer is None:
+                    if isinstance(one, np.ndarray):
+                        buffer = cl.Buffer(context, COPY, hostbuf=np.ascontiguousarray(one))
+                    else:
+                        buffer = cl.Buffer(context, READ_WRITE, size)
+                    self._held.append(buffer)
                 made[name] = buffer
         if len(made) < len(asked):
             there, piece = limit / 2**20, int(device.max_mem_alloc_size) / 2**20
@@ -287,7 +288,9 @@ class Buffers:
         """Enqueue the copy of ``array`` to a buffer from byte ``offset`` on."""
         queue = self._runtime.queue
         try:
-            if array.strides == (0,) and len(array):  # one number, repeated
+            if not array.size:
+                return
+            if array.strides == (0,):  # one number, repeated
                 size = len(array) * array.itemsize
                 cl.enqueue_fill_buffer(queue, buffer, array[:1].copy(), offset, size)
                 return

@@ -275,25 +275,22 @@ class TileRun(StripsRun):
                 # the tile below may be raising this line (prune.clh): numbers are old or new
                 least = bottom.h - np.int32(job.scoring.gap_open)
                 bottom = Edge(bottom.h, np.clip(bottom.x, least, bottom.h))
-        height = grid.padded_rows
-        rows, columns = (
-            {
-                place: self._device_edge(made[name], length, 2 * k * line, (2 * k + 1) * line)
-                for k, place in enumerate(places, first)
-            }
-            for name, places, first, length, line in (
-                ("bus", job.rows, 2, grid.n, stride),
-                ("crossed", job.columns, 0, grid.m, height),
-            )
-        )
+        rows = self._device_edges("bus", job.rows, grid.n, stride, 2)
+        columns = self._device_edges("crossed", job.columns, grid.m, grid.padded_rows)
         inner: Any = {"rows": rows, "columns": columns}
         return TileResult(bottom, right, **self.found(), **inner, execution=self.execution)
 
-    def _device_edge(self, buffer: Any, length: int, h_at: int, x_at: int) -> DeviceEdge:
-        """A special row or column, which stays in its buffer."""
-        read = partial(read_beside, self.runtime)
-        temporary = self.link is not None  # the pipeline uses the memory again
-        return DeviceEdge(length, buffer, h_at, x_at, read, self.job.floor is None, temporary)
+    def _device_edges(
+        self, name: str, places: tuple[int, ...], length: int, line: int, first: int = 0
+    ) -> dict[int, DeviceEdge]:
+        """Special rows or columns, which stay in their buffer from its ``first`` pair of lines on;
+        that of a pipeline uses the memory again."""
+        of, read = self.made[name], partial(read_beside, self.runtime)
+        how = read, self.job.floor is None, self.link is not None
+        return {
+            place: DeviceEdge(length, of, 2 * k * line, (2 * k + 1) * line, *how)
+            for k, place in enumerate(places, first)
+        }
 
 
 def shape_of(job: TileJob) -> TileShape:
