@@ -152,9 +152,11 @@ def piece_runs(scoring: Scoring, moves: Moves, query_on: Letters, target_on: Let
 
 def joined(parts: Iterable[Runs]) -> Runs:
     """The runs of a path from those of its pieces; neighbours with the same operation are one."""
-    pieces = list(parts)
-    ops = np.concatenate([np.zeros(0, np.uint8), *(piece.ops for piece in pieces)])
-    lengths = np.concatenate([np.zeros(0, np.int64), *(piece.lengths for piece in pieces)])
+    some_ops, some_lengths = [np.zeros(0, np.uint8)], [np.zeros(0, np.int64)]
+    for part in parts:
+        some_ops.append(part.ops)
+        some_lengths.append(part.lengths)
+    ops, lengths = np.concatenate(some_ops), np.concatenate(some_lengths)
     first = np.ones(len(ops), np.bool_)
     first[1:] = ops[1:] != ops[:-1]
     starts = np.flatnonzero(first)
