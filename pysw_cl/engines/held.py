@@ -124,9 +124,8 @@ class HeldMatrix:
             return self._own.empty(size)
         kept = self._retained.buffers.get(name)
         if kept is None or kept.size < size:
-            kept = self._retained.buffers[name] = self._own.offset(
-                min(1 << max(12, (size - 1).bit_length()), self._keeps)
-            )
+            whole = min(1 << max(12, (size - 1).bit_length()), self._keeps)
+            kept = self._retained.buffers[name] = self._own.offset(whole)
         return kept
 
     def next(self, path: bool) -> HeldFound:

@@ -1,7 +1,5 @@
-"""How a tile is computed: decided here, for the engine, the memory forecast and the model alike.
-
-Nothing here asks a device: its facts, and what letters and edges say, are handed in.
-"""
+"""How a tile is computed: decided here, for the engine, the memory forecast and the model alike, by
+a device's facts and by what letters and edges say."""
 
 from __future__ import annotations
 
@@ -190,14 +188,13 @@ def pipeline_slots(plan: Plan) -> int:
 
 
 def pipeline_bus_bytes(plan: Plan, columns: int) -> int:
-    """Bytes of the bus that the tiles of a pipeline share: two lines for strips, and a ring of
-    lines between tiles."""
+    """Bytes of the bus of a pipeline's tiles: two lines for strips, and a ring between tiles."""
     return bus_bytes(columns, plan.T, 2 + pipeline_slots(plan) + 1)
 
 
 def half_holds(device: DeviceFacts, own: int, asked: int) -> bool:
     """Does half of the device's memory suffice for ``own`` bytes of a pipeline and ``asked`` bytes
-    of its tiles?  Pools may hold four times the bytes that are asked for."""
+    of its tiles?  (Pools may hold four times as many.)"""
     return own + 4 * asked <= device.memory // 2
 
 
@@ -215,8 +212,7 @@ def _when_built(mixed: InStrips, usual: InStrips, size: tuple[int, int] | None =
 def in_strips(
     fits: Plan, score: str, tile: TileShape, given: Given, linked: bool = False
 ) -> InStrips:
-    """A tile in strips by the plan that ``fits`` it and this score file.  ``linked``: is it a tile
-    of a pipeline?"""
+    """A tile in strips by the plan that ``fits`` it.  ``linked``: is it one of a pipeline?"""
     plan = fits.for_moves(*tile.size) if tile.moves else fits
     form, B, scoring, local = plan.form, plan.B, given.scoring, given.local
     if tile.moves and form == "two-phase":

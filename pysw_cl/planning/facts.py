@@ -9,8 +9,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class DeviceTraits:
-    """Properties of a device.  The defaults are for a device that follows OpenCL 1.2 and guarantees
-    no more; :mod:`pysw_cl.opencl.quirks` lists deviations and their reasons."""
+    """Properties of a device; by default one that follows OpenCL 1.2 and guarantees no more.
+    :mod:`pysw_cl.opencl.quirks` lists deviations and their reasons."""
 
     #: May it be used at all?
     usable: bool = True
@@ -51,8 +51,7 @@ class DeviceTraits:
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceFacts(DeviceTraits):
-    """All that decides how tiles are computed on a device, what that takes, and which plans it
-    runs."""
+    """All that decides how tiles are computed on a device, what that takes, and its plans."""
 
     #: Bytes of its memory, and of the largest allocation.
     memory: int

@@ -64,8 +64,8 @@ class Sample(NamedTuple):
 
 
 def sampled(letters: Letters, bits: int, piece: int = PIECE, four: bool = True) -> Sample:
-    """One in ``2**bits`` of the words of ASCII ``letters``, a ``piece`` of so many letters at a
-    time.  ``four``: are they nucleotides?  Others have no complements."""
+    """One in ``2**bits`` of the words of ASCII ``letters``, looked at ``piece`` by piece.
+    ``four``: are they nucleotides?  Others have no complements."""
     found = [Sample(np.zeros(0, np.uint32), np.zeros(0, np.uint32), np.zeros(0, np.int64))]
     k = K if four else OTHERS
     for start in range(0, len(letters) - k + 1, piece):

@@ -22,6 +22,7 @@ from ...tiles.contract import Engine
 from ...tiles.sweep import by_parts, collected
 from ...tiles.tile import NO_HITS, TileJob, TileResult
 from ..common import bind, collected_cells, edge_of, hits_of, least_of, scored_spec
+from ..plans import default_plan
 from ..wavefront.engine import WavefrontEngine
 from .plan import RECORD_WORDS, THREE_LAUNCH, RowscanPlan
 from .three_launches import KERNELS, Swept, Values, sweep
@@ -43,15 +44,9 @@ class RowscanEngine(Engine):
         self.peak_bytes = 0
         self._watch = Stopwatch(runtime.times)
 
-    @property
-    def for_moves(self) -> Engine:
-        """See `Engine`."""
-        return self._wavefront
-
     @cached_property
-    def _wavefront(self) -> WavefrontEngine:
-        from ..plans import default_plan
-
+    def for_moves(self) -> WavefrontEngine:
+        """See `Engine`."""
         return WavefrontEngine(self.runtime, default_plan(self.runtime))
 
     @property
@@ -64,7 +59,7 @@ class RowscanEngine(Engine):
         cells are collected; 0: as many as the job asks for."""
         wide = job.scoring.gap_open >> DIFFERENCE_BITS
         if job.store_moves or job.forbidden is not None or wide:
-            return self._wavefront.tile(job, capacity)
+            return self.for_moves.tile(job, capacity)
         if job.rows or job.columns:
             return by_parts(self.tile, job, job.rows, job.columns)
         if job.best and job.count > 1 and not capacity:
