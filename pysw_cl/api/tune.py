@@ -60,15 +60,13 @@ def tune(
     """Measure which parameters are fastest on a device, and how long things take on it.
 
     The result is saved as the user's profile of the device (:func:`profile`), which all later plans
-    and predictions use.  Nothing calls this by itself: without it a device has the profile that
-    ships for its kind.
+    and predictions use.  Without one a device has the profile that ships for its kind.
 
     For each engine and its lanes (a subject) it searches B, T, alpha and the columns of a block,
-    and on NVIDIA the limit of registers.  It begins with what jobs have now, and gives that up only
-    for what is faster with confidence for local comparisons of DNA, and not slower for these,
-    proteins and global ones together.
-    Each result is checked before its time counts.  Then it measures the times that predictions are
-    made of.
+    and on NVIDIA the limit of registers.  It gives up what jobs have now only for what is faster
+    with confidence for local comparisons of DNA, and not slower for these, proteins and global ones
+    together.  Each result is checked before its time counts.  Then it measures the times that
+    predictions are made of.
 
     Parameters
     ----------

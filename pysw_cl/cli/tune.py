@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ..api.tune import Tuned
     from ..drivers.tuning import SubjectTuning
 
-HEAD = ("subject", "", "parameters", "GCUPS")
-
 
 def add_to(commands: Any) -> None:
     """Declare the subcommand."""
@@ -83,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _lines(found: Tuned) -> Iterator[str]:
     """A table of what each subject had and has, what was measured, and where the profile is."""
-    rows = [HEAD]
+    rows = [("subject", "", "parameters", "GCUPS")]
     for one in found.outcomes:
         name, start = one.subject.name, one.subject.start
         rows.append((name, "default", *_row(one, start)))
