@@ -154,7 +154,6 @@ class SealedFile:
         content = json.loads(index)
         if (name := content.get("name", path.name)) != path.name:
             raise self._damaged(f"it is the file {name}")
-        self.size = size
         self.facts: dict[str, Any] = content["facts"]
         self.pieces = [Piece(*piece) for piece in content["pieces"]]
 

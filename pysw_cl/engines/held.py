@@ -142,7 +142,7 @@ class HeldMatrix:
             traced = Traced(moves, found[START_ROW], found[START_COLUMN], 0, bool(found[ENDED]))
         computed = min(found[STEPS] * HELD_LANES, m * n)
         kind = f"held/{self._lanes.family}/32"
-        return HeldFound(Hit(*found[SCORE:START_ROW]), traced, {kind: computed}, 1)
+        return HeldFound(Hit(*found[SCORE:START_ROW]), traced, cells={kind: computed}, launches=1)
 
     def close(self) -> None:
         """Free the memory, or keep it for the next matrix."""

@@ -7,6 +7,7 @@ driver asks for it, and has another way where the engine lacks it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ from ..planning.plan import Plan
 from ..scoring.scoring import Scoring
 from ..sequences.view import Codes, Pairs, View
 from .edges import DeviceEdge, Source
-from .tile import Area, Box, Hit, TileJob, TileResult, Traced
+from .tile import Area, Box, Costs, Hit, TileJob, TileResult, Traced
 
 #: `Part.offset` where nothing is known of where a path leaves the tile.
 ANYWHERE = 1 << 30
@@ -138,16 +139,14 @@ class TilePipeline(Protocol):
         """Wait for the device, and free the memory."""
 
 
-class HeldFound(NamedTuple):
-    """The best end of a matrix that is held, the path to it, and what they cost (`Costs`)."""
+@dataclass
+class HeldFound(Costs):
+    """The best end of a matrix that is held, the path to it, and what they cost."""
 
     #: The first best end in row-major order; a local one without a score is (0, 0).
     end: Hit
     #: The path up to a border of the matrix or to the start of a local one; None: not wanted.
     path: Traced | None
-    cells: dict[str, int]
-    launches: int
-    again: int = 0
 
 
 class HeldMatrix(Protocol):

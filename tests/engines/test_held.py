@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -210,7 +211,7 @@ def test_a_wrong_path_is_computed_again(monkeypatch: pytest.MonkeyPatch) -> None
 
     def wrong(self: HeldMatrix, path: bool) -> Any:
         found = real(self, path)
-        return found._replace(end=type(found.end)(found.end.score + 1, *_place(found.end)))
+        return replace(found, end=type(found.end)(found.end.score + 1, *_place(found.end)))
 
     monkeypatch.setattr(HeldMatrix, "next", wrong)
     with pytest.warns(RecomputedWarning):
