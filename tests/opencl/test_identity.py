@@ -10,8 +10,9 @@ import pytest
 from machines import CPU, GPU, Machine, fake, fake_platform
 
 import pysw_cl
+from pysw_cl import folders
 from pysw_cl.folders import kernels_digest
-from pysw_cl.opencl import listing, resources
+from pysw_cl.opencl import listing
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.profiles.profile import Identity, Profile
 from pysw_cl.planning.profiles.store import save
@@ -46,14 +47,14 @@ def test_identity_of_devices(machine: Machine, monkeypatch: pytest.MonkeyPatch) 
 def test_the_digest_changes_with_any_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     digest = kernels_digest()
     assert len(digest) == 16 and int(digest, 16) >= 0
-    real = resources.kernel_source
+    real = folders.kernel_source
     read: set[str] = set()
 
     def other(name: str) -> str:
         read.add(name)
         return real(name) + (" " if name == "score/match.clh" else "")
 
-    monkeypatch.setattr(resources, "kernel_source", other)
+    monkeypatch.setattr(folders, "kernel_source", other)
     assert kernels_digest.__wrapped__() != digest
     there = {path.relative_to(ROOT / "cl").as_posix() for path in (ROOT / "cl").rglob("*.cl*")}
     assert read == there

@@ -79,7 +79,7 @@ def test_one_that_cannot_be_built_says_so_when_it_is_needed() -> None:
 
 def test_short_work_does_not_wait_for_a_build(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "spec_of", lambda program: SPEC)
-    program = SimpleNamespace(widths=(16,), defines=lambda unroll: {"MINE": 9})
+    program = SimpleNamespace(widths=(16,), defines={"MINE": 9})
     usual: Any = object()
     long: Any = SimpleNamespace(program=program, until_built=None)
     short: Any = SimpleNamespace(program=program, until_built=usual, builds=False)
