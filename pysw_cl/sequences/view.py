@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -105,7 +106,7 @@ class Frame:
         """The ranges: row, row_end, column, column_end."""
         return [self.row, self.row_end, self.column, self.column_end]
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int]:
         """How many query letters and target letters are compared."""
         return self.row_end - self.row, self.column_end - self.column
