@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 
 from pysw_cl.errors import InternalError
 from pysw_cl.tiles.edges import DeviceEdge, Edge, EdgeArray, Source
@@ -49,17 +48,3 @@ class EdgePipe(Source):
                 assert self._error is not None
                 raise self._error
             return self._array.read(start, stop)
-
-
-@dataclass(frozen=True)
-class EdgeFrom(Source):
-    """The part of an edge that begins after its first ``first`` cells."""
-
-    edge: Source
-    first: int
-
-    def read(self, start: int, stop: int) -> Edge:
-        return self.edge.read(self.first + start, self.first + stop)
-
-    def ready(self, start: int, stop: int) -> bool:
-        return self.edge.ready(self.first + start, self.first + stop)

@@ -8,7 +8,7 @@ from threading import Condition, Thread
 import numpy as np
 import pytest
 from contract_engines import assert_edge, make_engine
-from edge_pipe import EdgeFrom, EdgePipe
+from edge_pipe import EdgePipe
 from helpers import match_scoring, random_pair
 
 from pysw_cl.scoring.scoring import Scoring
@@ -97,7 +97,7 @@ def test_two_engines_split_by_columns_work_at_the_same_time(
         "right": (
             second,
             target.slice(cut, 250),
-            Edges(corner, EdgeFrom(border, cut), pipe, bottoms[1], right),
+            Edges(corner, border.read(cut, 250), pipe, bottoms[1], right),
         ),
     }
 
@@ -139,7 +139,7 @@ def test_two_engines_split_by_rows_work_at_the_same_time() -> None:
     lower = Watched(make_engine("ticketed"), "lower", events)
     halves = {
         "upper": (upper, query.slice(0, cut), Edges(0, border, border, pipe)),
-        "lower": (lower, query.slice(cut, 120), Edges(0, pipe, EdgeFrom(border, cut), bottom)),
+        "lower": (lower, query.slice(cut, 120), Edges(0, pipe, border.read(cut, 120), bottom)),
     }
 
     def work(side: str) -> None:
