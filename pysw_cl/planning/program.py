@@ -66,8 +66,8 @@ def striped(plan: Plan, form: str, score: str, local: bool) -> bool:
 def _striped_plan(
     plan: Plan, score: str, size: tuple[int, int], rows: tuple[int, ...], local: bool
 ) -> Plan | None:
-    """The plan with the best alpha for lanes at the same column; None if they cannot compute a tile
-    of this size, or take longer than others."""
+    """The plan with the best alpha for lanes at the same column; None if they cannot compute such a
+    tile, or take longer than others."""
     if plan.alpha_fixed or score != "matrix" or not local:
         return None
     (m, n), cost = size, plan.cost
@@ -101,8 +101,8 @@ def _tall_plan(plan: Plan, score: str, size: tuple[int, int], rows: tuple[int, .
 
 
 def _heights(plan: Plan, alphas: tuple[int, ...], m: int, rows: tuple[int, ...]) -> list[int]:
-    """The rows of a lane, of these ``alphas``, that are worth a try in a tile of ``m`` rows: those
-    that divide the special ``rows``, or else those of a few even strips."""
+    """The ``alphas`` that are worth a try in a tile of ``m`` rows: those that divide the special
+    ``rows``, or else those of a few even strips."""
     T = plan.T
     if rows or not alphas:
         return [alpha for alpha in alphas if not any(r % (T * alpha) for r in rows)]
@@ -150,8 +150,8 @@ def in_mixed_lanes(plan: Plan) -> Plan | None:
 
 
 def seldom_waits(plan: Plan, columns: int) -> bool:
-    """Is a target so long that strips of 11 bits seldom wait for those of the tiles above, if tiles
-    are computed in a pipeline?  (At a little over their lags those of 16 bits are faster.)"""
+    """Do strips of 11 bits seldom wait for those of the tiles above in a pipeline of so many
+    ``columns``?  (At a little over their lags those of 16 bits are faster.)"""
     return bool(columns >= LEAST_LAGS * plan.B * lag_of(plan.T, MIXED_CHUNK, columns))
 
 

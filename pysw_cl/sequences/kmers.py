@@ -1,10 +1,9 @@
-"""Words of a few letters (k-mers) as numbers, and what those that two sequences share tell.
+"""Words of a few letters (k-mers) as numbers, and what those that two sequences share tell.  No
+result depends on any of it.
 
 The sample of a sequence has the words with the lowest hashes (FracMinHash: Irber et al. 2022,
 bioRxiv 10.1101/2022.01.11.475838).  A word of nucleotides and its reverse complement have one hash,
 so a word that two sequences share is sampled in both, on either strand.
-
-No result depends on any of it.
 """
 
 from __future__ import annotations

@@ -35,8 +35,7 @@ from .plan import RowscanPlan
 #: Arguments of kernels by their names.
 Values = dict[str, Any]
 
-#: The kernels in the order of their launches, and their arguments; `rowscan_cells` also has those
-#: of the scores.
+#: The kernels in the order of their launches, and their arguments but for those of the scores.
 KERNELS = {
     "rowscan_cells": (
         "query target n:int row:int gap_open:int gap_extend:int left_h corner:int right_x "
