@@ -127,10 +127,10 @@ class Part:
         runs.  Each run is sorted by query length.
         """
 
-        def made() -> Part:
+        def made() -> Part | None:
             m, n = self.m, self.n
             if len(self) <= lanes or (m.min() == m.max() and n.min() == n.max()):
-                return self
+                return None  # any order; not the part itself, which would keep itself in memory
             if max(m.max(), n.max()) < 1 << 16:
                 m, n = m.astype(np.uint16), n.astype(np.uint16)  # for these sorting is by radix
             run = lanes * max(1, round((-(-len(self) // lanes)) ** 0.5))
@@ -140,7 +140,7 @@ class Part:
             by_m = np.argsort(~m, kind="stable")
             return self.take(by_m[np.argsort(number[by_m], kind="stable")])
 
-        return self.once(("order", lanes), made)
+        return self.once(("order", lanes), made) or self
 
     def groups(self, lanes: int, columns: int) -> Groups:
         """See `Groups`."""
@@ -248,10 +248,10 @@ def part_of(
 ) -> PartOf:
     """A part as `parts` gives it, of the pairs from number ``first`` on, which begin at ``starts``
     in ``text`` and have these ``lengths`` (both n x 2).  ``kept``: see `Part`."""
-    short = np.maximum(lengths[:, 0], lengths[:, 1]) <= longest
     index, rows = np.arange(first, first + len(lengths)), np.empty((len(lengths), 4), np.int32)
     rows[:, 0::2], rows[:, 1::2] = starts, lengths
-    return Part(index[short], text, rows[short], kept), lengths, index[~short]
+    part, short = Part(index, text, rows, kept), np.maximum(*lengths.T) <= longest
+    return part if short.all() else part.take(short), lengths, index[~short]
 
 
 def _listed(
