@@ -84,9 +84,7 @@ class Runtime:
     """One device with its context and programs.  Threads may share it; each has a queue."""
 
     def __init__(self, device: Any, info: DeviceInfo, context: Any = None, queue: Any = None):
-        self.device, self.info, self._given = device, info, queue
-        if context is not None:
-            self.context = context
+        self.device, self.info, self._context, self._given = device, info, context, queue
         self.traits, self._quirks = traits_of(info.platform, device)
         if self.traits.prepare is not None:
             self.traits.prepare(device)
@@ -108,17 +106,19 @@ class Runtime:
         #: What threads keep.
         self._local = threading.local()
 
-    @cached_property
+    @property
     def context(self) -> Any:
         """The context of the device, made when it is needed first, because that takes a part of a
         second on some.  Raises DeviceError."""
-        import pyopencl as cl
+        if self._context is None:
+            import pyopencl as cl
 
-        with self.lock:  # it is one for all threads
-            try:
-                return vars(self).get("context") or cl.Context([self.device])
-            except cl.Error as error:
-                raise DeviceError(f"{self.info.name} cannot be started: {error}") from None
+            with self.lock:  # it is one for all threads, one of which may build programs
+                try:
+                    self._context = self._context or cl.Context([self.device])
+                except cl.Error as error:
+                    raise DeviceError(f"{self.info.name} cannot be started: {error}") from None
+        return self._context
 
     def failed(self, error: Exception) -> DeviceError:
         """What becomes of an error of the driver."""
@@ -211,7 +211,7 @@ class Runtime:
     def _with(self, **changed: Any) -> Runtime:
         """A runtime of this device and its context with other values, and queues of its own."""
         other = copy.copy(self)
-        vars(other).update(changed, context=self.context, _local=threading.local())
+        vars(other).update(changed, _context=self.context, _local=threading.local())
         return other
 
     def timed(self) -> Runtime:

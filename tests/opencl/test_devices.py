@@ -6,7 +6,7 @@ import ctypes
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
@@ -331,6 +331,17 @@ def test_threads_share_a_device() -> None:
         expected = align_reference(case.query, case.target, case.scoring, mode)
         assert found == (expected.score, ends(expected), expected.moves.tolist())
     assert len(queues) > 1
+
+
+def test_one_thread_builds_while_another_needs_the_context_first() -> None:
+    """Neither waits for the other for ever, and both get the same one."""
+    runtime = Runtime(get_runtime("auto").device, get_runtime("auto").info)
+    with ThreadPoolExecutor(2) as pool:
+        with runtime.lock:  # as a build does
+            other = pool.submit(lambda: runtime.context)
+            assert wait([other], timeout=0.1).not_done
+            assert runtime.context is not None
+        assert other.result() is runtime.context
 
 
 # Programs
