@@ -45,7 +45,7 @@ class Parameter:
         """``value``, if this parameter allows it; else raises PlanError."""
         whole = isinstance(self.default, int)
         is_one = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
-        if not is_one or value < self.low:
+        if not (is_one and value >= self.low):  # a NaN is neither below nor above
             kind = f"a {'whole ' * whole}number of at least {self.low}"
             raise PlanError(f"plan: {self.name} must be {kind}, not {value!r}")
         if value > self.high:

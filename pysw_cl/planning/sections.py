@@ -163,10 +163,10 @@ def _soonest(cost: StripCost, plan: Plan, asked: Asked, seconds: float) -> Cut |
         counts = np.where(wanted > most_proven, np.minimum(wanted, longest), wanted)
     else:
         wanted, highest = 0, max(most_proven, min(most, longest))
-        last = -(-highest * strips // B)
+        first, last = -(-2 * strips // B), -(-highest * strips // B)
         shortest = min(overlap, span) if most_proven > 1 else overlap
-        about = cost.rounds(plan, Cut(alpha, B, chunk, 0, shortest, 0), m).clip(1, last)
-        tried = np.vstack((about + NEAR, about * FAR, last)).astype(np.int64).clip(1, last)
+        about = cost.rounds(plan, Cut(alpha, B, chunk, 0, shortest, 0), m).clip(first, last)
+        tried = np.vstack((about + NEAR, about * FAR, last)).astype(np.int64).clip(first, last)
         counts = np.minimum(tried * B // strips, highest)
         counts = np.vstack((counts, np.full_like(last, most_proven)))
     # those that share a group fill all groups

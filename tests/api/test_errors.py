@@ -190,6 +190,7 @@ def test_free_ends_in_every_form() -> None:
         ({"alpha": 0}, ["alpha", "not 0"]),
         ({"alpha": 2.5}, ["alpha", "2.5"]),
         ({"alpha": math.nan}, ["alpha", "nan"]),
+        ({"sections.most_cost": math.nan}, ["most_cost must be a number of at least 0, not nan"]),
         ({"alpha": True}, ["alpha", "True"]),
         ({"alpha": "8"}, ["alpha", "'8'"]),
         ({"alpha": 1000}, ["alpha is at most 64", "1000"]),

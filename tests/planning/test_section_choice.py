@@ -89,6 +89,18 @@ def test_no_other_way_costs_much_less(scored: tuple[Scoring, str], spans: bool) 
     assert len(over) > 60 and np.mean(over) < 1.0002
 
 
+@pytest.mark.parametrize("groups", [1, 4])
+def test_few_groups_take_many_strips_each(groups: int) -> None:
+    plan, over = plan_of("matrix", B=groups), []
+    for m, longest in sizes(3, 25):
+        n = min(longest, 1 << 18)
+        found = sections_of(plan, m, n, None, 1024, (), False, MANY)
+        if found is not None:
+            least = every_way(plan, m, n, None, 1024)
+            over.append(plan.cost.sections(plan, found.cut, m, n) / least)
+    assert len(over) > 5 and max(over) < 1.01
+
+
 def test_thin_tiles_that_take_a_strip_long_are_cut() -> None:
     """A strip of few rows takes as long as one of all: 20 ms for 300,000 columns."""
     plan = plan_of("permute4")
