@@ -233,7 +233,7 @@ def cases(draw: st.DrawFn, longest: int = 300) -> Case:
 def tune(patch: pytest.MonkeyPatch, values: Mapping[str, Any]) -> None:
     """Plans that are made in this test have other values of some parameters, by dotted name."""
     tuning = parameters.default_tuning().with_values(values)
-    patch.setattr(parameters, "_defaults", [tuning])
+    patch.setattr(parameters, "defaults", [tuning])
 
 
 class Smaller:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..planning.geometry import tile_shape
+from ..planning.plan_fields import tile_shape
 from ..tiles.contract import Engine
 from ..tiles.graph import Progress
 from ..tiles.sweep import sweep

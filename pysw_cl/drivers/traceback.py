@@ -74,9 +74,11 @@ def _step(engine: Engine, problem: Problem, grid: RestartPoints, area: Area, pat
     edges = grid.edges_of(Area(row, path.row - area.row, column, path.column - area.column))
     cell = Area(area.row + row, path.row, area.column + column, path.column)
     m, n = cell.shape
-    able, most = engine.for_moves, engine.plan.traceback_tile_cells
-    small = m <= able.plan.strip_rows and n <= able.plan.tuning.traceback.least_columns
-    if small or able.plan.moves_bytes(m, n) <= most // 2:  # 4 bits a cell
+    able, most = engine.for_moves, engine.plan.traceback_tile_cells  # of 4 bits each
+    plan, high = able.plan, able.plan.strip_rows
+    small = m <= high and n <= plan.tuning.traceback.least_columns
+    small = small or (m + high) * (n + plan.T) * plan.most_moves_bytes <= most // 2
+    if small or plan.moves_bytes(m, n) <= most // 2:
         result = able.tile(problem.tile(cell, edges, store_moves=True))
         assert result.moves is not None
         traced = result.moves.trace(m, n, path.state)

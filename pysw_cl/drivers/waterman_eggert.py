@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..planning.execution import Execution, HeldWhole
-from ..planning.geometry import tile_shape
 from ..planning.path_grid import grid_places
+from ..planning.plan_fields import tile_shape
 from ..results.stats import Stats
 from ..sequences.view import Pairs
 from ..tiles.contract import Engine

@@ -7,6 +7,7 @@ same size.  No call is made to learn from.
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from collections import deque
@@ -23,7 +24,7 @@ from ..planning.choose import Given, Seen
 from ..planning.model.predict import first_use
 from ..planning.model.runs import sweep_of
 from ..planning.plan import Plan
-from ..planning.profiles.store import stamp
+from ..planning.profiles.store import VARIABLE, changes
 from ..scoring.scoring import Scoring
 from ..tiles.contract import Engine
 from .plans import default_plan, make_plan
@@ -161,7 +162,8 @@ class Kind(NamedTuple):
         """What it is known by, with so many digits of the lengths."""
         m, n = (side >> max(0, side.bit_length() - digits) for side in self[:2])
         sides, score = (m, self.m.bit_length(), n, self.n.bit_length()), self.scoring
-        return *sides, *self[3:], score.source.key, score.gap_open, score.gap_extend, stamp()
+        profiles = os.environ.get(VARIABLE), changes[0]
+        return *sides, *self[3:], score.source.key, score.gap_open, score.gap_extend, *profiles
 
 
 class Known(NamedTuple):

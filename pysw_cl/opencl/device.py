@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 
 from ..errors import DeviceError
 from ..folders import kernel_source, kernels_digest
+from ..planning import parameters
 from ..planning.facts import DeviceFacts
-from ..planning.parameters import default_tuning
 from ..planning.profiles.profile import Identity, Profile
-from ..planning.profiles.store import profile_for, stamp
+from ..planning.profiles.store import VARIABLE, changes, profile_for
 from . import kernel_store, listing
 from .listing import DeviceInfo
 from .quirks import traits_of
@@ -165,14 +165,14 @@ class Runtime:
         """The profile of the device, and where it is from, in words."""
         if self._own is not None:
             return self._own, "given"
-        now = stamp()
+        now = os.environ.get(VARIABLE), changes[0]
         if self._looked_up is None or self._looked_up[0] != now:
             self._looked_up = now, profile_for(self.identity, kernels_digest)[:2]
         return self._looked_up[1]
 
     def made_once(self, name: str, make: Callable[[Runtime], T]) -> T:
         """What follows from a device without wishes: this thread makes it once."""
-        of = self.info, self.traits, self.device, default_tuning(), self.profile()[0]
+        of = self.info, self.traits, self.device, parameters.defaults[-1], self.profile()[0]
         known: dict[str, Any] = self.kept(name, dict)
         if not known or not all(map(is_, known["of"], of)):
             known |= {"of": of, "made": make(self)}

@@ -9,18 +9,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise
-from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PlanError
 from ..sequences.view import Pairs
-from .parameters import SPACE
 
 SHORT, LONG = 0, 1
-#: Longest side of a tile unless a plan says otherwise.
-LONGEST_SIDE: int = SPACE["sweep.longest_side"].default  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
@@ -168,20 +164,6 @@ def fit(m: int, n: int, B: int, T: int, alpha: int, form: str, least_T: int = 1)
     else:
         B = max(1, min(B, -(-m // (T * alpha))))
     return Grid(m, n, B, T, alpha, form)
-
-
-def tile_shape(
-    m: int, n: int, cells: int, device_rows: int = 0, longest: int = LONGEST_SIDE
-) -> tuple[int, int]:
-    """Rows and columns of tiles of at most ``cells`` cells and no side over ``longest``: squares if
-    the matrix allows.  If ``cells`` allows tiles of the longest sides, but the matrix is longer,
-    they have ``device_rows`` rows, which keep the device busy, and are as wide as allowed, because
-    few groups have work in a tile's first and last columns."""
-    if cells >= longest**2 and max(m, n) > longest and m > device_rows > 0:
-        return device_rows, max(1, min(n, cells // device_rows))
-    rows = min(m, max(1, isqrt(cells)))
-    columns = max(1, min(n, cells // rows, longest))
-    return max(1, min(m, cells // columns, longest)), columns
 
 
 def piece(length: int, step: int, quantum: int) -> int:

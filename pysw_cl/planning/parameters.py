@@ -302,20 +302,20 @@ def parameters_of(kind: type) -> dict[str, Parameter]:
 SPACE = parameters_of(Tuning)
 
 #: The default values of new plans; the last entry counts.
-_defaults = [Tuning()]
+defaults = [Tuning()]
 
 
 def default_tuning() -> Tuning:
     """The default values of new plans."""
-    return _defaults[-1]
+    return defaults[-1]
 
 
 @contextmanager
 def tuned(values: Mapping[str, Any]) -> Iterator[Tuning]:
     """A context in which new plans have these values by default, by dotted name, in every thread of
     the process.  They may come from a profile."""
-    _defaults.append(default_tuning().with_values(values))
+    defaults.append(default_tuning().with_values(values))
     try:
         yield default_tuning()
     finally:
-        _defaults.pop()
+        defaults.pop()

@@ -9,9 +9,10 @@ from math import isqrt
 
 from ..scoring.scoring import Scoring
 from .facts import DeviceFacts
-from .geometry import cuts, tile_shape
+from .geometry import cuts
 from .parameters import SpeculationTuning, TracebackTuning, Tuning
 from .plan import MOVES_CHUNK, Plan
+from .plan_fields import tile_shape
 from .sizes import GROUP_CELLS, bus_bytes, state_bytes
 
 #: Special columns of one tile are multiples of this, because turns of lanes of 11 bits end with

@@ -116,6 +116,12 @@ class Plan(PlanFields):
         tried.append(plan.alpha)
         return replace(plan, alpha=min(tried, key=lambda a: cost.tile_with_moves(plan, a, m, n)))
 
+    @cached_property
+    def most_moves_bytes(self) -> float:
+        """Bytes of the stored moves of a cell in whole strips, whatever `for_moves` takes."""
+        plan = self.without_narrow()
+        return max(4 * -(-rows // 8) / rows for rows in (plan.alpha, *plan.lane_set.moves_alphas))
+
     def moves_bytes(self, m: int, n: int) -> int:
         """Bytes of the stored moves of an m x n tile."""
         fits = self.for_moves(m, n)

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from math import isqrt
 from typing import Any, ClassVar, TypeVar
 
 from ..errors import PlanError, shown
 from .facts import DeviceFacts
-from .geometry import tile_shape
 from .lane_sets import LANE_SETS, LaneSet
 from .model.times import GENERIC, Machine
-from .parameters import Tuning, default_tuning, parameters_of, tunable
+from .parameters import SPACE, Tuning, default_tuning, parameters_of, tunable
 
 #: The version of stored plans; no other can be read.
 VERSION = 3
 #: The forms of the wavefront.
 FORMS = ("ticketed", "two-phase")
+#: Longest side of a tile unless a plan says otherwise.
+LONGEST_SIDE: int = SPACE["sweep.longest_side"].default  # type: ignore[assignment]
 #: Bytes of local memory of a lane at most.
 LANE_BYTES = 24
 #: The field that is not stored, and all that are no wishes.
@@ -25,6 +27,20 @@ PASSING = "machine"
 OWN = ("device", "alpha_fixed", "B_fixed", "tuning", PASSING)
 
 P = TypeVar("P", bound="PlanFields")
+
+
+def tile_shape(
+    m: int, n: int, cells: int, device_rows: int = 0, longest: int = LONGEST_SIDE
+) -> tuple[int, int]:
+    """Rows and columns of tiles of at most ``cells`` cells and no side over ``longest``: squares if
+    the matrix allows.  If ``cells`` allows tiles of the longest sides, but the matrix is longer,
+    they have ``device_rows`` rows, which keep the device busy, and are as wide as allowed, because
+    few groups have work in a tile's first and last columns."""
+    if cells >= longest**2 and max(m, n) > longest and m > device_rows > 0:
+        return device_rows, max(1, min(n, cells // device_rows))
+    rows = min(m, max(1, isqrt(cells)))
+    columns = max(1, min(n, cells // rows, longest))
+    return max(1, min(m, cells // columns, longest)), columns
 
 
 @dataclass(frozen=True)

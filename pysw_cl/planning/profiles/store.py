@@ -60,8 +60,8 @@ class Found(NamedTuple):
     path: Path | None = None
 
 
-#: How often this process has stored or removed a profile.
-_changes = 0
+#: How often this process has stored or removed a profile, after which others may be found.
+changes = [0]
 #: The files that a warning was given of.
 _warned: set[Path] = set()
 
@@ -75,12 +75,6 @@ def user_folder() -> Path | None:
         return Path(os.path.expanduser(given))  # noqa: PTH111 (Path's raises without a home)
     usual, now = usual_cache() / "profiles", cache_folder() / "profiles"
     return usual if usual.is_dir() and not now.is_dir() else now
-
-
-def stamp() -> tuple[str | None, int]:
-    """What changes when another profile may be found: the user's folder, and how often this process
-    has stored or removed one."""
-    return os.environ.get(VARIABLE), _changes
 
 
 def profile_for(identity: Identity, digest: Digest) -> Found:
@@ -343,6 +337,5 @@ def _changing() -> Iterator[Path]:
 
 
 def _forget() -> None:
-    """What devices have found is looked up again (`stamp`)."""
-    global _changes
-    _changes += 1
+    """What devices have found is looked up again."""
+    changes[0] += 1
