@@ -97,6 +97,11 @@ class Runs:
         gaps = np.count_nonzero(inserted) + np.count_nonzero(deleted)
         return int(gaps), int(self.lengths @ inserted), int(self.lengths @ deleted)
 
+    def merged(self) -> Runs:
+        """The same path; neighbours with the same operation are one run."""
+        first = np.flatnonzero(np.diff(self.ops, prepend=0))
+        return Runs(self.ops[first], np.add.reduceat(self.lengths, first))
+
     def cut(self, start: int, stop: int, ends: NDArray[np.int64] | None = None) -> Runs:
         """The runs of the columns from ``start`` up to ``stop``; no run if there are none.
         ``ends``: where each run ends, if that is known."""
@@ -151,16 +156,17 @@ def piece_runs(scoring: Scoring, moves: Moves, query_on: Letters, target_on: Let
 
 
 def joined(parts: Iterable[Runs]) -> Runs:
-    """The runs of a path from those of its pieces; neighbours with the same operation are one."""
-    some_ops, some_lengths = [np.zeros(0, np.uint8)], [np.zeros(0, np.int64)]
+    """The runs of a path from those of its pieces.  A run that continues in the next piece becomes
+    one run.  The arrays of the pieces may be changed."""
+    ops, lengths = [np.zeros(0, np.uint8)], [np.zeros(0, np.int64)]
     for part in parts:
-        some_ops.append(part.ops)
-        some_lengths.append(part.lengths)
-    ops, lengths = np.concatenate(some_ops), np.concatenate(some_lengths)
-    first = np.ones(len(ops), np.bool_)
-    first[1:] = ops[1:] != ops[:-1]
-    starts = np.flatnonzero(first)
-    return Runs(ops[starts], np.add.reduceat(lengths, starts) if len(starts) else lengths)
+        continues = int(len(ops[-1]) > 0 and ops[-1][-1] == part.ops[0])
+        if continues:
+            lengths[-1][-1] += part.lengths[0]
+        if len(part) > continues:
+            ops.append(part.ops[continues:])
+            lengths.append(part.lengths[continues:])
+    return Runs(np.concatenate(ops), np.concatenate(lengths))
 
 
 def consumed(moves: Moves) -> tuple[int, int]:

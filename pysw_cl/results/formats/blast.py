@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ...errors import InputError, printable
 from ...scoring.scoring import Scoring, cached_scoring
 from ...sequences.alphabet import Letters, is_nucleotide
-from ..cigar import DIAGONAL, QUERY, TARGET, Runs, joined, piece_runs
+from ..cigar import DIAGONAL, QUERY, TARGET, Runs, piece_runs
 from . import columns, writer
 from .columns import Columns, Texts, texts
 from .reading import Lines, Record
@@ -299,7 +299,7 @@ def _runs(
         by_gap = {0: "D", 1: "I", -1: "X"}
         ops = "".join("=" if a.isdecimal() else by_gap[a.find("-")] for a in parts).encode("ascii")
         lengths = np.array([int(a) if a.isdecimal() else 1 for a in parts], np.int64)
-        runs = joined([Runs(np.frombuffer(ops, np.uint8), lengths)])
+        runs = Runs(np.frombuffer(ops, np.uint8), lengths).merged()
     elif "qseq" in said and "sseq" in said:
         if len(said["qseq"]) != len(said["sseq"]) or not said["qseq"]:
             raise lines.wrong("qseq and sseq have different lengths, or none")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import FormatError
-from ..cigar import Runs, joined
+from ..cigar import Runs
 
 _CIGAR = re.compile(r"(?:[0-9]+[MIDNSHP=X])+")
 _RUN = re.compile(r"([0-9]+)([MIDNSHP=X])")
@@ -127,5 +127,5 @@ def known_matches(runs: Runs, differences: Any) -> tuple[Runs, int | None]:
     if matches == runs.count("=M"):
         ops = runs.ops.copy()
         ops[ops == ord("M")] = ord("=")
-        runs = joined([Runs(ops, runs.lengths)])
+        runs = Runs(ops, runs.lengths).merged()
     return runs, matches
