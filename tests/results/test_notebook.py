@@ -66,6 +66,12 @@ def test_names_and_letters_are_escaped() -> None:
     assert bad in shown and "A<&A" in shown and '"' * 201 not in shown
 
 
+def test_blank_names_are_those_of_plain_letters() -> None:
+    r = pysw_cl.align(named("  ", "ACGT"), named("\t", "ACGT"))
+    for shown in (str(r), Reader(r._repr_html_()).text):
+        assert "\nquery  1 ACGT 4\n" in shown and "\ntarget 1 ACGT 4" in shown
+
+
 @pytest.mark.parametrize("output", ["score", "ends"])
 def test_without_a_path(output: str) -> None:
     shown = Reader(pysw_cl.align("GATTACA", "TTACA", output=output)._repr_html_()).text

@@ -59,7 +59,7 @@ def text(found: AlignedPair, width: int = WIDTH, limit: int | None = None) -> st
     lines, columns = _header(found), found.columns or 0
     if columns:
         some = found if limit is None or columns <= limit else found[:limit]
-        names = [printable(name)[:NAME] for name in _names(found)]
+        names = [name[:NAME] for name in _names(found)]
         lines += _lines(some, names, digits_of(some), width)
         if some is not found:
             lines += ["", f"# the first {limit:,} of {columns:,} columns"]
@@ -81,11 +81,11 @@ def _lines(
 
 
 def _names(found: AlignedPair) -> tuple[str, str]:
-    return found.query.name or "query", found.target.name or "target"
+    return printable(found.query.name) or "query", printable(found.target.name) or "target"
 
 
 def _header(found: AlignedPair) -> list[str]:
-    query, target = map(printable, _names(found))
+    query, target = _names(found)
     minus = found.strand == "minus"
     lines = [
         f"# query:       {query}, {len(found.query)} letters",
