@@ -145,7 +145,7 @@ class SectionsRun(StripsRun):
 
     def _send_left(self, place: int, corner: int, left: Edge) -> None:
         """Send a left edge as the kernel reads it."""
-        parts = [*chain(*left_parts(self.job, self.grid, corner, left))]
+        parts = joined_parts([*chain(*left_parts(self.job, self.grid, corner, left))])
         for part in parts if self.grid.m >= LEAST_FILLED else [np.concatenate(parts)]:
             self.buffers.write(self.kept, part, 4 * place)
             place += len(part)
@@ -280,3 +280,13 @@ def _number(edge: Edge) -> tuple[int, ...]:
     if edge.h.strides == edge.x.strides == (0,):
         return int(edge.h[0]), int(edge.x[0])
     return ()
+
+
+def joined_parts(parts: list[Ints]) -> list[Ints]:
+    """The parts of an edge, neighbours of one number (`repeated`) as one: each is sent alone."""
+    found: list[Ints] = []
+    for part in filter(len, parts):
+        if found and part.strides == found[-1].strides == (0,) and part[0] == found[-1][0]:
+            part = repeated(int(part[0]), len(found.pop()) + len(part))  # noqa: PLW2901
+        found.append(part)
+    return found
