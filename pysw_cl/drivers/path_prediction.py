@@ -19,6 +19,8 @@ from ..tiles.tile import Area
 from .band_doubling import BandGrid
 
 Floats = NDArray[np.float64]
+#: A width above 0 that is none.
+TINY = 1e-9
 
 
 class Cell(NamedTuple):
@@ -59,9 +61,9 @@ def promise(down: Floats, across: int, rate: float, match: int, extend: int) -> 
     nearly the same there.
     """
     total, lean = down + across, abs(down - across)
-    wide = total * (1 - similarity(rate, match)) / 4
-    near = lean < wide
-    cost = np.where(near, lean * lean / (2 * np.where(near, wide, 1)), lean - wide / 2)
+    wide = total * ((1 - similarity(rate, match)) / 4) + TINY
+    near = np.minimum(lean, wide)
+    cost = lean - near * (1 - near / (2 * wide))
     gain: Floats = rate * total - (rate + extend) * cost
     return gain
 

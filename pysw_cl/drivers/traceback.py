@@ -216,11 +216,15 @@ class SpeculativeTraceback:
         match, extend = self.match, self.problem.scoring.gap_extend
         parts: list[Part] = []
         beside: list[Part] = []
-        used = 0
+        used, sizes = 0, dict[tuple[int, int], int]()  # bytes by shape: most tiles have the same
         while len(parts) < self.most_tiles[level]:
             area, tile = cell.area, cell.tile
             around = self._part_of(area, row + margin - area.row, column + margin - area.column)
-            used += sum(self._bytes(level, one) for one in (around, *(p.area for p in beside)))
+            for one in (around, *[part.area for part in beside]):
+                shape = one.shape
+                if shape not in sizes:
+                    sizes[shape] = self._bytes(level, *shape)
+                used += sizes[shape]
             if parts and used > self.level_bytes[level]:
                 break
             known = None
@@ -267,9 +271,8 @@ class SpeculativeTraceback:
         exit = (part.shape[0] - 1, 0) if above else (0, part.shape[1] - 1)
         return [Part(part, other.tile, exit=exit, rate=self.match / 2)]
 
-    def _bytes(self, level: int, area: Area) -> int:
+    def _bytes(self, level: int, rows: int, columns: int) -> int:
         """Bytes that a tile of this level takes of the level's memory."""
-        rows, columns = area.shape
         if level == len(self.levels):
             moves, edges = self.engine.moves_bytes(rows, columns), self._edge_bytes(rows, columns)
             return int(max(moves / self.moves_share, 2 * edges / (1 - self.moves_share)))

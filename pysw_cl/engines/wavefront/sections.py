@@ -287,6 +287,6 @@ def joined_parts(parts: list[Ints]) -> list[Ints]:
     found: list[Ints] = []
     for part in filter(len, parts):
         if found and part.strides == found[-1].strides == (0,) and part[0] == found[-1][0]:
-            part = repeated(int(part[0]), len(found.pop()) + len(part))  # noqa: PLW2901
+            part = repeated(int(part[0]), len(found.pop()) + len(part))
         found.append(part)
     return found
