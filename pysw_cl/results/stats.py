@@ -30,7 +30,7 @@ class Stats(Costs):
     kernel_seconds: dict[str, float] = field(default_factory=dict)
     #: Cells of blocks, and of pairs in batches, that outgrew their lanes and were computed again in
     #: wider ones.  (``cells`` has those of pairs in both lanes, those of blocks in the wider one.)
-    again: int = 0
+    again: int = field(default=0, kw_only=True)
 
     def add_kernel_seconds(self, seconds: dict[str, float]) -> None:
         """Add the times of kernels."""
