@@ -95,8 +95,8 @@ def test_lines_of_progress() -> None:
 
 @pytest.fixture
 def restless(monkeypatch: pytest.MonkeyPatch) -> None:
-    usual = Program.defines
-    monkeypatch.setattr(Program, "defines", lambda self, unroll: usual(self, unroll) | RESTLESS)
+    usual = vars(Program)["defines"].func
+    monkeypatch.setattr(Program, "defines", property(lambda self: usual(self) | RESTLESS))
 
 
 @pytest.mark.usefixtures("restless")
