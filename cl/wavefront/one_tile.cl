@@ -46,8 +46,7 @@ KERNEL(wavefront_ticketed, WAVEFRONT)
   }
 #endif
 #if DEFERRED_ARGMAX
-  const deferred_argmax_t block =
-    *(__global const deferred_argmax_t *)(argmax_scratch + (size_t)STRIP_GROUP_ID * ARGMAX_SCRATCH(&tile, chunk));
+  const deferred_argmax_t block = DEFERRED_BLOCK(&tile);
   if (argmax_due(&best, shared_best, scratch)) {
     const sweep_t sw = sweep_of(&tile, block.strip, STRIP_GROUP_ID, stage, profile, scratch);
     deferred_argmax(mine, &sw, block, &best);

@@ -38,8 +38,7 @@ KERNEL(wavefront_ticketed, WAVEFRONT)
     sweep_strip(mine, &sw, 0, shared_best, &best);
   }
 #if DEFERRED_ARGMAX
-  const deferred_argmax_t block =
-    *(__global const deferred_argmax_t *)(argmax_scratch + (size_t)STRIP_GROUP_ID * ARGMAX_SCRATCH(&all, chunk));
+  const deferred_argmax_t block = DEFERRED_BLOCK(&all);
   const bool due = argmax_due(&best, shared_best, scratch);
 #if SHARED_PROFILE  // one warp after the other, each with the profile of its strip
   if (LEADER) slots[1 + WARP_OF_GROUP] = due ? block.strip : -1;

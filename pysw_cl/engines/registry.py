@@ -7,7 +7,6 @@ same size.  No call is made to learn from.
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
 from collections import deque
@@ -19,12 +18,11 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from ..errors import DeviceError, DeviceMemoryError, PlanError, RecomputedWarning
-from ..opencl.device import Runtime, get_runtime, runtimes_to_choose_from
+from ..opencl.device import Runtime, get_runtime, runtimes_to_choose_from, stamp
 from ..planning.choose import Given, Seen
 from ..planning.model.predict import first_use
 from ..planning.model.runs import sweep_of
 from ..planning.plan import Plan
-from ..planning.profiles.store import VARIABLE, changes
 from ..scoring.scoring import Scoring
 from ..tiles.contract import Engine
 from .plans import default_plan, make_plan
@@ -162,8 +160,7 @@ class Kind(NamedTuple):
         """What it is known by, with so many digits of the lengths."""
         m, n = (side >> max(0, side.bit_length() - digits) for side in self[:2])
         sides, score = (m, self.m.bit_length(), n, self.n.bit_length()), self.scoring
-        profiles = os.environ.get(VARIABLE), changes[0]
-        return *sides, *self[3:], score.source.key, score.gap_open, score.gap_extend, *profiles
+        return *sides, *self[3:], score.source.key, score.gap_open, score.gap_extend, stamp()
 
 
 class Known(NamedTuple):

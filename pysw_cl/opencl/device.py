@@ -80,6 +80,12 @@ class Stopwatch:
         return {name: took / 1e9 for name, took in (self._times.total() - self._before).items()}
 
 
+def stamp() -> tuple[str | None, int]:
+    """What changes when devices may find other profiles: the user's folder, and how often this
+    process has stored or removed one."""
+    return os.environ.get(VARIABLE), changes[0]
+
+
 class Runtime:
     """One device with its context and programs.  Threads may share it; each has a queue."""
 
@@ -165,7 +171,7 @@ class Runtime:
         """The profile of the device, and where it is from, in words."""
         if self._own is not None:
             return self._own, "given"
-        now = os.environ.get(VARIABLE), changes[0]
+        now = stamp()
         if self._looked_up is None or self._looked_up[0] != now:
             self._looked_up = now, profile_for(self.identity, kernels_digest)[:2]
         return self._looked_up[1]
