@@ -18,6 +18,7 @@ from unittest import mock
 import numpy as np
 from cases import pysw_cl
 from position_oracle import best_end
+from tuned import tuned
 from whole_reference import ReferenceAlignment, align_reference
 
 from pysw_cl.api.many import align_many_with
@@ -27,7 +28,6 @@ from pysw_cl.engines.reference import fill
 from pysw_cl.errors import InputError, PyswError
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.lane_sets import LANE_SETS
-from pysw_cl.planning.parameters import tuned
 from pysw_cl.results.stats import Stats
 from pysw_cl.scoring.scoring import Scoring, make_scoring
 from pysw_cl.sequences.sequence import as_sequence

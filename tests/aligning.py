@@ -11,12 +11,12 @@ import pytest
 from helpers import Case, FreeEnds, decode, encode
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tuned import tuned
 from whole_reference import align_reference
 
 import pysw_cl
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.lane_sets import LANE_SETS
-from pysw_cl.planning.parameters import tuned
 from pysw_cl.planning.plan_fields import FORMS
 from pysw_cl.scoring.scoring import Scoring
 

@@ -14,8 +14,8 @@ from helpers import random_pair
 from pysw_cl.engines.reference import Matrices, fill
 from pysw_cl.engines.registry import engine_for
 from pysw_cl.opencl.device import get_runtime
+from pysw_cl.planning import parameters
 from pysw_cl.planning.lane_sets import LANE_SETS
-from pysw_cl.planning.parameters import Tuning, default_tuning
 from pysw_cl.scoring.precision import UNREACHABLE
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.sequences.view import Codes, Pairs, View
@@ -87,11 +87,11 @@ def make_engine(name: str) -> Engine:
     lanes = ENGINES[name].get("lanes")
     if lanes is not None:
         needs_lanes(lanes)
-    return _engine(name, default_tuning())
+    return _engine(name, parameters.usual)
 
 
 @cache
-def _engine(name: str, tuning: Tuning) -> Engine:
+def _engine(name: str, tuning: parameters.Tuning) -> Engine:
     return engine_for("auto", ENGINES[name])
 
 

@@ -111,7 +111,7 @@ def read_moves(
     """The runs and the score of a path (first move first) through these letters."""
     path, end = Path(0, 0, [moves[::-1]]), Hit(0, len(query), len(target))
     frame = Frame((query, target), 0, end.row, 0, end.column)
-    at_once = parameters.default_tuning().traceback.read_moves
+    at_once = parameters.usual.traceback.read_moves
     found = PathReader(frame, scoring, at_once).found(end, path)
     return found.runs, found.score
 
@@ -232,8 +232,8 @@ def cases(draw: st.DrawFn, longest: int = 300) -> Case:
 
 def tune(patch: pytest.MonkeyPatch, values: Mapping[str, Any]) -> None:
     """Plans that are made in this test have other values of some parameters, by dotted name."""
-    tuning = parameters.default_tuning().with_values(values)
-    patch.setattr(parameters, "defaults", [tuning])
+    tuning = parameters.usual.with_values(values)
+    patch.setattr(parameters, "usual", tuning)
 
 
 class Smaller:

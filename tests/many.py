@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from aligning import sub_score
 from helpers import Case, FreeEnds, decode, random_pair, read_moves
+from tuned import tuned
 from whole_reference import ReferenceAlignment, align_reference
 
 from pysw_cl.api.many import align_many_with
@@ -19,7 +20,6 @@ from pysw_cl.drivers.batch_results import FIELDS
 from pysw_cl.drivers.options import ManyOptions, Resources, made_of
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.lane_sets import LANE_SETS, PACKED_ITEMS
-from pysw_cl.planning.parameters import tuned
 from pysw_cl.results.stats import Stats
 from pysw_cl.scoring.scoring import Scoring
 

@@ -13,12 +13,12 @@ import pytest
 from aligning import needs_lanes
 from helpers import device_has, spy
 from saving import key, tight
+from tuned import tuned
 
 import pysw_cl
 from pysw_cl.engines.wavefront.pipeline import RunningPipeline
 from pysw_cl.opencl.buffers import LASTING
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning.parameters import tuned
 from pysw_cl.planning.plan import Plan
 from pysw_cl.tiles.tile import TileJob
 

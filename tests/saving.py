@@ -11,11 +11,11 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from tuned import tuned
 
 import pysw_cl
 from pysw_cl.drivers.job import canonical
 from pysw_cl.errors import PyswError
-from pysw_cl.planning.parameters import tuned
 
 REFERENCE = {"engine": "reference", "tile_cells": 3000, "traceback_tile_cells": 1000}
 #: Tiles so small that a band pays for a pair of some hundreds of letters.

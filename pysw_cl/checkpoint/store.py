@@ -39,7 +39,7 @@ from .._version import __version__
 from ..drivers.job import Job, canonical, digest
 from ..drivers.options import AlignResources, ResumeResources
 from ..errors import CheckpointError
-from ..planning.parameters import default_tuning
+from ..planning import parameters
 from ..planning.plan import Plan
 from ..sequences.coded import Alphabet
 from ..sequences.kmers import likely_minus
@@ -154,7 +154,7 @@ class Store:
                     "a new folder"
                 )
             if minus_first is None:
-                name, usual = "sweep.guessed_cells", default_tuning().sweep.guessed_cells
+                name, usual = "sweep.guessed_cells", parameters.usual.sweep.guessed_cells
                 least = (resources.plan or {}).get(name, usual)
                 minus_first = job.both and likely_minus(job.frame, least)
             store = cls(path, job, resources, minus_first)

@@ -178,7 +178,7 @@ class Runtime:
 
     def made_once(self, name: str, make: Callable[[Runtime], T]) -> T:
         """What follows from a device without wishes: this thread makes it once."""
-        of = self.info, self.traits, self.device, parameters.defaults[-1], self.profile()[0]
+        of = self.info, self.traits, self.device, parameters.usual, self.profile()[0]
         known: dict[str, Any] = self.kept(name, dict)
         if not known or not all(map(is_, known["of"], of)):
             known |= {"of": of, "made": make(self)}

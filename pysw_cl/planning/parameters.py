@@ -8,8 +8,7 @@ of the plan, declared there in the same way.  :func:`pysw_cl.planning.plan.space
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from math import inf
@@ -301,21 +300,5 @@ def parameters_of(kind: type) -> dict[str, Parameter]:
 #: Every parameter of `Tuning`, by its dotted name.
 SPACE = parameters_of(Tuning)
 
-#: The default values of new plans; the last entry counts.
-defaults = [Tuning()]
-
-
-def default_tuning() -> Tuning:
-    """The default values of new plans."""
-    return defaults[-1]
-
-
-@contextmanager
-def tuned(values: Mapping[str, Any]) -> Iterator[Tuning]:
-    """A context in which new plans have these values by default, by dotted name, in every thread of
-    the process.  They may come from a profile."""
-    defaults.append(default_tuning().with_values(values))
-    try:
-        yield default_tuning()
-    finally:
-        defaults.pop()
+#: The default values of new plans: what follows from them is made again where these are others.
+usual = Tuning()

@@ -9,10 +9,11 @@ from math import isqrt
 from typing import Any, ClassVar, TypeVar
 
 from ..errors import PlanError, shown
+from . import parameters
 from .facts import DeviceFacts
 from .lane_sets import LANE_SETS, LaneSet
 from .model.times import GENERIC, Machine
-from .parameters import SPACE, Tuning, default_tuning, parameters_of, tunable
+from .parameters import SPACE, Tuning, parameters_of, tunable
 
 #: The version of stored plans; no other can be read.
 VERSION = 3
@@ -69,7 +70,7 @@ class PlanFields:
     )
     alpha_fixed: bool = False
     B_fixed: bool = False
-    tuning: Tuning = field(default_factory=default_tuning)
+    tuning: Tuning = field(default_factory=lambda: parameters.usual)
     #: What is known of the device's speed, which no wish changes and which is not stored.
     machine: Machine = field(default=GENERIC, compare=False, repr=False)
 

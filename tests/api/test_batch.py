@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from many import LANES, OUTPUTS, align_many_stats, plan_of, skip_lanes
+from tuned import tuned
 
 import pysw_cl
 from pysw_cl import Batch
 from pysw_cl.drivers.batch_layout import ROOM, Row
 from pysw_cl.engines.batch import kept
 from pysw_cl.errors import DeviceMemoryError, InputError, LettersWarning, SequenceError
-from pysw_cl.planning.parameters import tuned
 
 Pairs = list[tuple[str, str]]
 DNA, PROTEIN = "ACGTN", "ARNDCQEGHILKMFPSTWYV"

@@ -10,6 +10,7 @@ import pytest
 from aligning import NO_FREE_ENDS
 from helpers import ALL_FREE_ENDS, match_scoring, random_scoring
 from many import LANES, OUTPUTS, align_many_stats, as_text, check, options, random_pairs, skip_lanes
+from tuned import tuned
 
 import pysw_cl
 from pysw_cl.drivers import batch, batch_layout
@@ -18,7 +19,6 @@ from pysw_cl.drivers.prepared import Batch
 from pysw_cl.errors import InputError, RangeError, ScoringError, SequenceError
 from pysw_cl.folders import kernel_source
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning.parameters import tuned
 from pysw_cl.sequences.sequence import Sequence
 
 SIZES = [(1, 60), (5, 30), (40, 12), (100, 30), (70, 60)]

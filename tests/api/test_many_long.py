@@ -10,12 +10,12 @@ import pytest
 from aligning import NO_FREE_ENDS
 from helpers import ALL_FREE_ENDS, Case, FreeEnds, match_scoring, random_scoring
 from many import LANES, align_many_stats, check, random_pairs, skip_lanes
+from tuned import tuned
 
 import pysw_cl
 from pysw_cl.drivers.batch_layout import parts
 from pysw_cl.drivers.batch_results import FIELDS
 from pysw_cl.engines.batch.bounds import global_fits, path_reach
-from pysw_cl.planning.parameters import tuned
 from pysw_cl.scoring.scoring import Scoring
 
 LETTERS = np.frombuffer(b"ACGT", np.uint8)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from helpers import ALL_FREE_ENDS
 from many import LANES, align_many_stats, plan_of, skip_lanes
+from tuned import tuned
 
 import pysw_cl
 from pysw_cl.drivers.batch_results import FIELDS, fields_of
 from pysw_cl.errors import InputError, SequenceError
-from pysw_cl.planning.parameters import tuned
 
 STRANDS = ["minus", "both"]
 OUTPUTS = ["score", "ends", "matches", "path"]

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tuned import tuned
 
 import pysw_cl
 from pysw_cl.errors import InputError, LettersWarning, SequenceError
-from pysw_cl.planning.parameters import tuned
 from pysw_cl.results.cigar import Runs
 from pysw_cl.results.pair_paths import LONGEST_RUN, PairPaths, PathWords
 

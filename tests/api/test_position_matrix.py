@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from many import PACKED, plan_of
 from position_oracle import best_end
+from tuned import tuned
 
 import pysw_cl
 from pysw_cl import PositionMatrix, align, align_many, align_paths, align_top, best_ends, trace_ends
 from pysw_cl.errors import InputError, ScoringError
-from pysw_cl.planning.parameters import tuned
 from pysw_cl.scoring.matrices import load_matrix
 
 RESIDUES = "ARNDCQEGHILKMFPSTWYV"

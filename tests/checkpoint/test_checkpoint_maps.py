@@ -20,12 +20,12 @@ from saving import (
     tight,
     turned,
 )
+from tuned import tuned
 
 import pysw_cl
 from pysw_cl.checkpoint.container import SealedFile
 from pysw_cl.drivers.problem import FreeEnds, Problem
 from pysw_cl.engines import reference
-from pysw_cl.planning.parameters import tuned
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.tiles.slabs import MOST, TileMap
 from pysw_cl.tiles.tile import Area

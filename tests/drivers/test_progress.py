@@ -12,10 +12,10 @@ from unittest import mock
 import numpy as np
 import pytest
 from saving import Enough
+from tuned import tuned
 
 import pysw_cl
 from pysw_cl.drivers.progress import RunProgress, Stage
-from pysw_cl.planning.parameters import tuned
 
 ACGT = np.frombuffer(b"ACGT", np.uint8)
 SMALL = {"engine": "reference", "tile_cells": 900, "traceback_tile_cells": 400}

@@ -18,12 +18,12 @@ from edge_pipe import EdgePipe
 from helpers import device_has, match_scoring, spy, tune
 from pipelining import Seen, both, by_size, chains, every_plan, least_rows, letters, plan_of
 from saving import MODES, key, turned
+from tuned import tuned
 
 import pysw_cl
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.engines.wavefront.pipeline import RunningPipeline
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning.parameters import tuned
 from pysw_cl.sequences.view import View
 from pysw_cl.tiles.contract import Engine, TilePipeline
 from pysw_cl.tiles.edges import Edge, EdgeArray, Edges, Source

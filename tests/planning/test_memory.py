@@ -11,6 +11,7 @@ import pytest
 from helpers import device_has
 from pipelining import chains
 from speculating import PLANS, constants
+from tuned import tuned
 
 import pysw_cl
 from pysw_cl.engines.registry import plan_on
@@ -169,7 +170,7 @@ def test_paths_through_finer_grids() -> None:
 
 def test_pipelines() -> None:
     """A chain of tiles takes memory for as many as it may have at once."""
-    with chains() as seen, pysw_cl.planning.parameters.tuned({"sweep.longest_side": 64}):
+    with chains() as seen, tuned({"sweep.longest_side": 64}):
         plan = {**STRIPS, "form": "ticketed", "pipeline.depth": 2}
         found = _share(2400, 900, plan, related=False)
         assert seen.tiles > 3 and found == 1
