@@ -23,13 +23,13 @@ from whole_reference import ReferenceAlignment, align_reference
 
 from pysw_cl.api.many import align_many_with
 from pysw_cl.drivers.batch_results import UNKNOWN, fields_of
-from pysw_cl.drivers.options import ManyOptions, Resources, made_of
+from pysw_cl.drivers.options import ManyOptions, Resources
 from pysw_cl.engines.reference import fill
 from pysw_cl.errors import InputError, PyswError
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.lane_sets import LANE_SETS
 from pysw_cl.results.stats import Stats
-from pysw_cl.scoring.scoring import Scoring, make_scoring
+from pysw_cl.scoring.scoring import Scoring, made_of, make_scoring
 from pysw_cl.sequences.sequence import as_sequence
 
 #: What is known of a result: score, places, strand, cigar, matches, columns.

@@ -17,11 +17,11 @@ from whole_reference import ReferenceAlignment, align_reference
 
 from pysw_cl.api.many import align_many_with
 from pysw_cl.drivers.batch_results import FIELDS
-from pysw_cl.drivers.options import ManyOptions, Resources, made_of
+from pysw_cl.drivers.options import ManyOptions, Resources
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.lane_sets import LANE_SETS, PACKED_ITEMS
 from pysw_cl.results.stats import Stats
-from pysw_cl.scoring.scoring import Scoring
+from pysw_cl.scoring.scoring import Scoring, made_of
 
 OUTPUTS = list(FIELDS)
 #: Work-items with two pairs each, as GPUs have them, with plain 32-bit lanes for all else.

@@ -20,7 +20,6 @@ from ..drivers.options import (
     Resources,
     ResumeResources,
     TopOptions,
-    made_of,
 )
 from ..drivers.problem import Mode
 from ..drivers.progress import Progress, RunProgress
@@ -31,6 +30,7 @@ from ..opencl.builds import expecting
 from ..planning.plan import Plan
 from ..results.alignment import Alignment
 from ..scoring.positions import PositionMatrix
+from ..scoring.scoring import made_of
 from ..sequences.kmers import likely_minus
 from ..sequences.sequence import as_sequence
 from ..sequences.view import Strand

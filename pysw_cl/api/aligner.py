@@ -19,14 +19,13 @@ from ..drivers.options import (
     Output,
     Resources,
     TopOptions,
-    made_of,
 )
 from ..drivers.problem import Mode
 from ..drivers.progress import Progress
 from ..errors import InputError
 from ..planning.plan import Plan
 from ..results.alignment import Alignment
-from ..scoring.scoring import Scoring
+from ..scoring.scoring import Scoring, made_of
 from ..sequences.view import Strand
 from .align import align_top_with, align_with
 from .many import align_many_with

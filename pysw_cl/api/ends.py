@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..drivers.best_ends import best_ends as find_ends
 from ..drivers.job import Found, Job, alignment_of
-from ..drivers.options import UNREACHED, EndsOptions, Resources, TraceOptions, made_of
+from ..drivers.options import UNREACHED, EndsOptions, Resources, TraceOptions
 from ..drivers.progress import PairProgress, Progress, Stage
 from ..drivers.run import checked
 from ..drivers.trace_ends import trace_ends as find_paths
@@ -23,6 +23,7 @@ from ..opencl.builds import expecting
 from ..planning.plan import Plan
 from ..results.alignment import Alignment
 from ..results.stats import Stats
+from ..scoring.scoring import made_of
 from ..sequences.lent import refuse_masked
 from ..sequences.view import Strand
 from ..tiles.contract import Engine

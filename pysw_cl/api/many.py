@@ -11,7 +11,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ..drivers.options import ManyOptions, ManyOutput, Resources, made_of
+from ..drivers.options import ManyOptions, ManyOutput, Resources
 from ..drivers.prepared import Batch, check_pairs
 from ..drivers.problem import Mode
 from ..drivers.progress import Progress
@@ -19,6 +19,7 @@ from ..errors import RecomputedWarning
 from ..planning.plan import Plan
 from ..results.pair_paths import PairPaths
 from ..results.stats import Stats
+from ..scoring.scoring import made_of
 from ..sequences.view import Strand
 from .advice import advise_tally, tally_of_pairs
 from .pair_aligner import PairAligner, of_alphabet, paths_of

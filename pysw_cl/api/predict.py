@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..drivers.job import Job
-from ..drivers.options import AlignOptions, Output, made_of
+from ..drivers.options import AlignOptions, Output
 from ..drivers.pair_forecast import pair_forecast
 from ..drivers.problem import Mode
 from ..engines.registry import Kind, by_time, setting_of
@@ -18,6 +18,7 @@ from ..planning.model.predict import Choice, Foreseen, Prediction, choice_of, pr
 from ..planning.model.runs import swept_again
 from ..planning.plan import Plan
 from ..planning.profiles.profile import Profile
+from ..scoring.scoring import made_of
 from ..sequences.view import Strand
 from .align import job_of
 

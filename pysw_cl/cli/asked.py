@@ -54,7 +54,7 @@ def align_asked(args: Namespace, progress: Progress | None = None) -> tuple[Any,
 
 def options_asked(args: Namespace, kind: type[T], **other: Any) -> T:
     """The options of this kind that the command line, or ``other``, has, but for ranges."""
-    from ..drivers.options import made_of
+    from ..scoring.scoring import made_of
 
     whole = {"query_range": None, "target_range": None}
     return made_of(kind, {**vars(args), **scores_asked(args), **whole, **other})
@@ -62,7 +62,7 @@ def options_asked(args: Namespace, kind: type[T], **other: Any) -> T:
 
 def resources_asked(args: Namespace, kind: type[T], **other: Any) -> T:
     """The resources of this kind that the command line, or ``other``, has."""
-    from ..drivers.options import made_of
+    from ..scoring.scoring import made_of
 
     return made_of(kind, {**vars(args), "kernel_times": args.verbose, **other})
 
@@ -146,8 +146,8 @@ def setting_asked(
 ) -> Setting:
     """What is the same for all results, of what the command line says and ``more``.  What the
     format cannot hold is a usage error."""
-    from ..drivers.options import made_of
     from ..results.formats.writer import Setting, mode_in_words
+    from ..scoring.scoring import made_of
 
     known = {**vars(args), "fields": args.outfmt.fields, "scoring": scoring, **more}
     known["mode"] = mode_in_words(known["mode"], free_ends)

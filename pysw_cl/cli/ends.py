@@ -112,7 +112,8 @@ def _paths(
 ) -> list[Alignment]:
     """The alignments of the ends that `best_ends` found with ``options``."""
     from ..api.ends import trace_ends_with
-    from ..drivers.options import TraceOptions, made_of
+    from ..drivers.options import TraceOptions
+    from ..scoring.scoring import made_of
 
     known = {"sub_score": options.scoring, "highest": ends["score"][0].item(), "output": "path"}
     asked = made_of(TraceOptions, {**vars(options), **known})

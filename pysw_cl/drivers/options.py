@@ -18,18 +18,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, fields, replace
-from functools import cache, partial
-from itertools import chain
+from dataclasses import dataclass, field, replace
+from functools import partial
 from math import ceil
 from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 from ..errors import InputError, choice, file_name, flag, is_number, shown, whole_number
 from ..planning.plan import Plan
 from ..scoring.arguments import check_sense
-from ..scoring.matrices import is_name
 from ..scoring.positions import PositionMatrix
-from ..scoring.scoring import Scoring, cached_scoring
+from ..scoring.scoring import Scoring, made_of, make_scoring, names_of
 from ..sequences.view import as_range, check_strand
 from .batch_results import fields_of
 from .problem import NO_FREE_ENDS, FreeEnds, check_mode
@@ -38,41 +36,9 @@ from .progress import Progress
 Output = Literal["score", "ends", "path"]
 ManyOutput = Literal["score", "ends", "matches", "path"]
 _set = object.__setattr__
-#: Types of values whose ``repr`` says all of them.
-_PLAIN = {str, int, float, bool, type(None)}
-#: What was made and checked, by its class and ``repr`` of what it was made of; the most kept.
-_made: dict[tuple[Any, str], Any] = {}
-MOST_MADE = 64
 #: A score that no comparison reaches, because its integers have 32 bits.
 UNREACHED = 1 << 32
 Kind = TypeVar("Kind", bound="Options")
-Made = TypeVar("Made")
-
-
-@cache
-def _names(kind: Any) -> list[str]:
-    """The fields that are arguments."""
-    return [one.name for one in fields(kind) if one.init]
-
-
-def made_of(kind: Callable[..., Made], given: Mapping[str, Any]) -> Made:
-    """Options or resources of a kind, of those of the ``given`` arguments that are its fields; made
-    once for values that are numbers, names, or tuples of them."""
-    own = {name: given[name] for name in _names(kind) if name in given}
-    others = [value for value in own.values() if type(value) not in _PLAIN]
-    plain = not others or set(map(type, others)) == {tuple}
-    plain = plain and _PLAIN.issuperset(map(type, chain.from_iterable(others)))
-    scores = own.get("sub_score")
-    if not plain or (isinstance(scores, str) and not is_name(scores)):  # a file may change
-        return kind(**own)
-    key = kind, repr(own)
-    made: Made | None = _made.get(key)  # another thread may clear the table at any time
-    if made is None:
-        made = kind(**own)
-        if len(_made) >= MOST_MADE:
-            _made.clear()
-        _made[key] = made
-    return made
 
 
 def _must_be(what: str, good: Callable[[Any], bool]) -> Callable[[Any, str], Any]:
@@ -126,7 +92,7 @@ class Checked:
 
     def __post_init__(self) -> None:
         kind: Any = type(self)
-        for name in _names(kind):
+        for name in names_of(kind):
             if name in CHECKS:
                 _set(self, name, CHECKS[name](getattr(self, name), name))
 
@@ -162,9 +128,8 @@ class Options(Checked):
     def __post_init__(self) -> None:
         _set(self, "output", choice(self.output, "output", self.outputs))
         super().__post_init__()
-        given = self.sub_score, self.gap_cost, self.wildcard, self.unknown
         made = isinstance(self.sub_score, Scoring)
-        _set(self, "scoring", self.sub_score if made else cached_scoring(*given))
+        _set(self, "scoring", self.sub_score if made else made_of(make_scoring, vars(self)))
         if not (made or self.allow_odd_scoring):
             check_sense(self.sub_score, self.scoring.highest, self.mode)
         check_strand(self.strand, self.scoring.letters)

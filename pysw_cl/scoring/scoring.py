@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import inspect
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, lru_cache
-from typing import Any
+from functools import cache, cached_property, lru_cache
+from itertools import chain
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +41,9 @@ NAME_LENGTH = 1000
 #: Letters of proteins that no nucleotide has, X left out, which masks either.
 _PROTEIN_ONLY = set(b"EFILPQ")
 _AMINO = (AMINO_ACIDS + "BZXUOJ*").encode() + (AMINO_ACIDS + "BZXUOJ").lower().encode()
-#: The types of what a scoring may be kept by, and of what is in tuples there.
-_PLAIN = {int, float, str, type(None)}
+#: Types of values whose ``repr`` says all of them.
+_PLAIN = {str, int, float, bool, type(None)}
+Made = TypeVar("Made")
 #: The fields that say how a scoring was given, and do not decide a result.
 DESCRIPTIVE = ("name", "stand_ins", "substitutions")
 #: Those that few scorings have.
@@ -278,25 +281,37 @@ class Scoring:
         return replace(self, matrix=np.maximum(self.matrix, np.int32(floor)), match_mismatch=pair)
 
 
+@cache
+def names_of(make: Any) -> list[str]:
+    """The arguments of a function or a class."""
+    return list(inspect.signature(make).parameters)
+
+
+def made_of(make: Callable[..., Made], given: Mapping[str, Any]) -> Made:
+    """What ``make`` makes of those of the ``given`` values that are arguments of it; kept where all
+    are numbers, names, or tuples of them."""
+    own = {name: given[name] for name in names_of(make) if name in given}
+    others = [value for value in own.values() if type(value) not in _PLAIN]
+    plain = not others or set(map(type, others)) == {tuple}
+    plain = plain and _PLAIN.issuperset(map(type, chain.from_iterable(others)))
+    scores = own.get("sub_score")
+    if not plain or (isinstance(scores, str) and not is_name(scores)):  # a file may change
+        return make(**own)
+    made: Made = _kept(make, tuple(own.items()), repr(own))
+    return made
+
+
+@lru_cache(128)
+def _kept(make: Callable[..., Any], given: tuple[tuple[str, Any], ...], written: str) -> Any:
+    """``written``: numbers of different types may be equal."""
+    return make(**dict(given))
+
+
 def cached_scoring(
     sub_score: Any, gap_cost: Any, wildcard: str | None = None, unknown: str = ERROR
 ) -> Scoring:
     """As :func:`make_scoring`; the scoring of plain numbers and names is made once."""
-    given = sub_score, gap_cost, wildcard, unknown
-    parts = (part for one in given for part in (one if type(one) is tuple else (one,)))
-    file = isinstance(sub_score, str) and not is_name(sub_score)  # which may change
-    if file or not _PLAIN.issuperset(map(type, parts)):
-        return make_scoring(*given)
-    return _cached(given, repr(given))
-
-
-@lru_cache(64)
-def _cached(given: tuple[Any, ...], written: str) -> Scoring:
-    """``written``: numbers of different types may be equal."""
-    scoring = make_scoring(*given)
-    for array in (scoring.matrix, scoring.query_encoding, scoring.target_encoding):
-        array.setflags(write=False)
-    return scoring
+    return made_of(make_scoring, locals())
 
 
 def make_scoring(
@@ -344,7 +359,7 @@ def make_scoring(
     words += [f"letters outside the alphabet as {other}"] if other else []
     pair, query, target, matrix = letter_codes(matrix, [c in never for c in letters])
     known |= {"never_match": never, "unknown": other, "substitutions": ", ".join(words)}
-    return Scoring(
+    made = Scoring(
         matrix=matrix,
         match_mismatch=pair,
         gap_open=gap_open,
@@ -354,3 +369,6 @@ def make_scoring(
         scale=scale,
         **known,
     )
+    for array in (matrix, made.query_encoding, made.target_encoding):
+        array.setflags(write=False)
+    return made

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers import spy
 
 import pysw_cl
 from pysw_cl.api import aligner as module
@@ -100,9 +101,8 @@ def test_the_plan_is_that_of_the_beginning() -> None:
 
 
 def test_a_matrix_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    values, made = np.where(np.eye(4), 2, -3), []
-    real = scoring.make_scoring
-    monkeypatch.setattr(scoring, "make_scoring", lambda *x: made.append(x) or real(*x))
+    values, made = np.where(np.eye(4), 2, -3), list[Any]()
+    spy(monkeypatch, scoring, "substitution_scores", before=made.append)
     aligner = pysw_cl.Aligner((values, "ACGT"), 2, plan=REFERENCE)
     values[:] = -9  # the caller's array may change
     for output in ("score", "path"):

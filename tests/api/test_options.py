@@ -266,9 +266,10 @@ def test_the_band_of_a_mode() -> None:
 def test_pairs_aligned_alone_are_not_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = [("ACGT", "ACGA")] * 20
     made: list[Any] = []
-    spy(monkeypatch, options, "cached_scoring", after=lambda scoring, *_: made.append(scoring))
-    found = pysw_cl.align_many(pairs, output="path", plan={"engine": "reference"})
-    assert len(made) == 2  # of all pairs, and of one of them
+    spy(monkeypatch, options, "made_of", after=lambda found, *_: made.append(found))
+    how: dict[str, Any] = {"output": "path", "sub_score": (7, -11)}  # no other test has made it
+    found = pysw_cl.align_many(pairs, plan={"engine": "reference"}, **how)
+    assert len(made) == 3  # the scoring of all pairs, and options and scoring of one of them
     assert found["cigar"].tolist() == ["3="] * 20
 
 
