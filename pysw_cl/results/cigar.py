@@ -4,7 +4,7 @@ traceback become runs and a score."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -52,21 +52,14 @@ class Runs:
     @classmethod
     def of_cigar(cls, cigar: str) -> Runs:
         """The runs of an extended CIGAR, as `cigar` gives it."""
-        return cls.of_cigars([cigar])[0]
-
-    @classmethod
-    def of_cigars(cls, cigars: Sequence[str]) -> tuple[Runs, NDArray[np.int64]]:
-        """The runs of many CIGARs in turn, and the first run of each, then the number of all."""
-        text = np.frombuffer("".join(cigars).encode("ascii"), np.uint8)
+        text = np.frombuffer(cigar.encode("ascii"), np.uint8)
         places = np.flatnonzero(text > ord("9"))
         digits = np.diff(places, prepend=-1) - 1
         lengths = np.zeros(len(places), np.int64)
         for k in range(int(digits.max(initial=0)), 0, -1):  # all lengths of k digits or more
             there = digits >= k
             lengths[there] = 10 * lengths[there] + (text[places[there] - k] - ord("0"))
-        return cls(text[places], lengths), np.searchsorted(
-            places, np.cumsum([0, *map(len, cigars)])
-        )
+        return cls(text[places], lengths)
 
     def __len__(self) -> int:
         return len(self.ops)

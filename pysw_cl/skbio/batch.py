@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from skbio.alignment import PairAlignPath, _pair
+from skbio.alignment import _pair
 from skbio.sequence import Sequence as TheirSequence
 
 from ..drivers.batch_layout import as_halves
 from ..drivers.options import ManyOptions
 from ..drivers.prepared import Batch
 from ..errors import InputError, RangeError
-from ..results.cigar import Runs, merged
+from ..results.cigar import merged
+from ..results.formats.columns import PLACES
+from ..results.pair_paths import runs_of
 from .encoding import LETTERS, Scores, encoded
-from .many import aligned_rows
+from .many import aligned
 from .pairs import pair_align, pair_path, result_of
 
 #: Letters that are counted at once, so that they stay in a core's caches.
@@ -83,32 +85,27 @@ def pair_align_many(
         output="path" if max_paths else "score",
     )
     try:
-        (rows,) = aligned_rows(options, device, [batch])
+        (found,) = aligned(options, device, [batch])
     except RangeError:
         return _one_by_one(seqs, how, device)
-    scores = rows["score"] / given.unit
-    paths = cache(partial(_paths, rows, batch, ends))  # of all pairs, when the first is asked for
+    scores = found.values["score"] / given.unit
+
+    @cache
+    def paths() -> tuple[Any, ...]:  # of all pairs, when the first is asked for
+        assert found.paths is not None
+        words, offsets = found.paths.joined()
+        spans = np.stack([found.values[name] for name in PLACES], axis=1)
+        return *merged(runs_of(words), offsets), spans.tolist(), batch.lengths.tolist()
 
     def made(k: int) -> Any:
-        score = float(scores[k])
-        there = max_paths and not (local and abs(score) <= tolerance)
-        return result_of(score, paths()(k) if there else None, bool(max_paths))
+        score, path = float(scores[k]), None
+        if max_paths and not (local and abs(score) <= tolerance):
+            moves, lengths, bounds, spans, sizes = paths()
+            some = slice(bounds[k], bounds[k + 1])
+            path = pair_path(moves[some].copy(), lengths[some].copy(), spans[k], sizes[k], ends)
+        return result_of(score, path, bool(max_paths))
 
     return PairAlignResults(scores, made)
-
-
-def _paths(rows: NDArray[Any], batch: Batch, ends: Any) -> Callable[[int], PairAlignPath]:
-    """What gives the path of each pair of a batch."""
-    moves, lengths, bounds = merged(*Runs.of_cigars(rows["cigar"].tolist()))
-    names = ("query_start", "query_end", "target_start", "target_end")
-    spans = list(zip(*(rows[name].tolist() for name in names), strict=True))
-    sizes, starts = batch.lengths.tolist(), bounds.tolist()
-
-    def path(k: int) -> PairAlignPath:
-        some = slice(starts[k], starts[k + 1])
-        return pair_path(moves[some].copy(), lengths[some].copy(), spans[k], sizes[k], ends)
-
-    return path
 
 
 def _one_by_one(seqs: list[Any], how: tuple[Any, ...], device: Any) -> PairAlignResults:

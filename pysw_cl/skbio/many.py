@@ -19,8 +19,10 @@ from skbio.alignment._utils import _get_seqids
 from skbio.stats.distance import DistanceMatrix
 
 from ..api.pair_aligner import PairAligner
+from ..drivers.batch_results import PairResults
 from ..drivers.options import ManyOptions, Resources
 from ..errors import InputError, RecomputedWarning
+from ..results.pair_paths import runs_of
 from .encoding import DELEGATED, Coded, ErrorsOfOurs, NotOurs, coded
 
 #: Pairs that are aligned together: so many CIGARs are held at once.
@@ -144,29 +146,29 @@ def _aligned(
     some = [slice(start, start + AT_ONCE) for start in range(0, len(first), AT_ONCE)]
     both = np.array([first, second])
     pairs = ([(texts[a], texts[b]) for a, b in both[:, part].T.tolist()] for part in some)
-    rows = aligned_rows(path, device, pairs)
     parts = [
-        (of["score"], *_gaps(of, *sizes[both[:, part]]))
-        for of, part in zip(rows, some, strict=True)
+        (found.values["score"].astype(np.int64), *_gaps(found, *sizes[both[:, part]]))
+        for found, part in zip(aligned(path, device, pairs), some, strict=True)
     ]
-    (itself,) = aligned_rows(replace(path, output="score"), device, [[(one, one) for one in texts]])
-    return *map(np.concatenate, zip(*parts, strict=True)), itself["score"]
+    (own,) = aligned(replace(path, output="score"), device, [[(one, one) for one in texts]])
+    itself = own.values["score"].astype(np.int64)
+    return *map(np.concatenate, zip(*parts, strict=True)), itself
 
 
-def aligned_rows(
+def aligned(
     options: ManyOptions, device: Any, lists: Iterable[Sequence[Any]]
-) -> Iterator[NDArray[Any]]:
-    """The rows of each list of pairs."""
+) -> Iterator[PairResults]:
+    """The results of each list of pairs."""
     with PairAligner(options, Resources(device=device)) as aligner:
         for pairs in lists:
-            rows, _, wrong = aligner.align(pairs)
+            found, _, wrong = aligner.found(pairs)
             if wrong:
                 warnings.warn(wrong, RecomputedWarning, stacklevel=3)
-            yield rows
+            yield found
 
 
 def _gaps(
-    rows: NDArray[Any], m: NDArray[np.int64], n: NDArray[np.int64]
+    found: PairResults, m: NDArray[np.int64], n: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Of each path: its columns, free end gaps included; how many other gaps it has, and their
     letters.
@@ -175,7 +177,10 @@ def _gaps(
     These are always the free gaps: a path stops at the border, where a gap would cost something,
     and of equal ends the first is taken.
     """
-    spans = rows["query_end"] - rows["query_start"] + rows["target_end"] - rows["target_start"]
-    gaps = [cigar.count("I") + cigar.count("D") for cigar in rows["cigar"]]
-    columns = rows["columns"]
-    return columns + m + n - spans, np.array(gaps, np.int64), 2 * columns - spans
+    assert found.paths is not None
+    values, (words, offsets) = found.values, found.paths.joined()
+    sides = ((values[f"{side}_end"], values[f"{side}_start"]) for side in ("query", "target"))
+    spans = sum(end.astype(np.int64) - start for end, start in sides)
+    gaps = np.append(0, np.cumsum(np.isin(runs_of(words).ops, list(b"ID"))))[offsets]
+    columns = values["columns"]
+    return columns + m + n - spans, np.diff(gaps), 2 * columns - spans
