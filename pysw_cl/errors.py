@@ -8,6 +8,8 @@ import math
 import operator
 import os
 import re
+import sys
+import warnings
 from collections.abc import Collection, Iterable
 from numbers import Integral, Real
 from typing import Any
@@ -144,6 +146,14 @@ class ProfileError(PyswError, RuntimeError):
 
 class ProfileWarning(UserWarning):
     """A file with a profile that is ignored, because it is damaged or of another version."""
+
+
+def warn(message: str, kind: type[Warning]) -> None:
+    """Warn at the line that called this package (or a block of its own in between)."""
+    level, frame, inside = 1, sys._getframe(), (__name__.partition(".")[0], "contextlib")
+    while frame and frame.f_globals.get("__name__", "").partition(".")[0] in inside:
+        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
+    warnings.warn(message, kind, stacklevel=level)
 
 
 def shown(value: Any) -> str:

@@ -10,13 +10,12 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from .errors import CacheWarning, InternalError
+from .errors import CacheWarning, InternalError, warn
 
 TROUBLE = "docs/troubleshooting.md"
 _PACKAGE = Path(__file__).resolve().parent
@@ -74,7 +73,7 @@ def cache_folder() -> Path:
 def say_elsewhere(folder: Path, why: str) -> None:
     """Warn that ``folder`` is used."""
     text = f"kernels and profiles are kept in {folder}: {why} ({TROUBLE})"
-    warnings.warn(text, CacheWarning, stacklevel=2)
+    warn(text, CacheWarning)
 
 
 def temporary_folders() -> Iterator[Path]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..drivers.prepared import Batch
-from ..errors import LettersWarning, PhaseWarning
+from ..errors import LettersWarning, PhaseWarning, warn
 from ..scoring.matrices import AMINO_ACIDS, DEFAULT_GAPS, FREQUENCIES, STAND_INS, USUAL_GAPS
 from ..scoring.scoring import Scoring
 from ..sequences.alphabet import NUCLEOTIDES, PIECE, Letters, is_nucleotide
@@ -83,18 +82,14 @@ class Tally:
                 self.counts[letter] += sum(piece.count(one) for one in both if one in piece)
 
 
-def advise_pair(frame: Frame, scoring: Scoring, mode: str, stacklevel: int = 4) -> None:
-    """Warn about the pair of a frame and its scoring.
-
-    The warnings are LettersWarning and PhaseWarning; ``stacklevel`` is that of the user's call, as
-    `warnings.warn` counts.
-    """
+def advise_pair(frame: Frame, scoring: Scoring, mode: str) -> None:
+    """Warn about the pair of a frame and its scoring (LettersWarning and PhaseWarning)."""
     tally = Tally(scoring)
     if tally.needed and (frame.others or not _has_amino_acid(frame.compared[0][:AT_ONCE])):
         for letters in frame.compared:
             tally.add(letters, frame.others)
     rows, columns = frame.shape
-    advise_tally(tally, mode, rows * columns, stacklevel + 1)
+    advise_tally(tally, mode, rows * columns)
 
 
 def _has_amino_acid(letters: Letters) -> bool:
@@ -128,20 +123,20 @@ def tally_of(halves: Iterable[Any], tally: Tally) -> Tally:
     return tally
 
 
-def advise_tally(tally: Tally, mode: str, cells: int, stacklevel: int = 4) -> None:
+def advise_tally(tally: Tally, mode: str, cells: int) -> None:
     """Warn about letters that were counted, and of the linear phase when enough cells were compared
     locally, once for each scoring."""
     if tally.letters:
-        warn_of_letters(tally, stacklevel)
+        warn_of_letters(tally)
     if mode != "local":
         return
     before = _compared.get(tally.scoring, 0)
     _compared[tally.scoring] = before + cells
     if before < PHASE_CELLS <= before + cells:
-        warn_of_phase(tally.scoring, stacklevel)
+        warn_of_phase(tally.scoring)
 
 
-def warn_of_letters(tally: Tally, stacklevel: int = 2) -> None:
+def warn_of_letters(tally: Tally) -> None:
     """Warn about the letters that were counted, if there is anything to say."""
     scoring, messages = tally.scoring, []
     if any(tally.counts.values()):
@@ -156,17 +151,16 @@ def warn_of_letters(tally: Tally, stacklevel: int = 2) -> None:
             "sub_score=(match, mismatch) for DNA and RNA (in the shell: leave out --matrix)"
         )
     for message in messages:
-        warnings.warn(message, LettersWarning, stacklevel=stacklevel + 1)
+        warn(message, LettersWarning)
 
 
-def warn_of_phase(scoring: Scoring, stacklevel: int = 2) -> None:
+def warn_of_phase(scoring: Scoring) -> None:
     """Warn about a local scoring in the linear phase."""
     if is_linear(scoring):
-        warnings.warn(
+        warn(
             "with this scoring, local alignments of unrelated sequences run through all of them "
             "(linear phase), so a score says little; gaps have to cost more, or mismatches",
             PhaseWarning,
-            stacklevel=stacklevel + 1,
         )
 
 

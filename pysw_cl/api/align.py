@@ -372,6 +372,6 @@ def job_of(a: Any, b: Any, options: RangeOptions, quiet: bool = True) -> Job:
     frames = make_frames(query, target, *ranges, options.strand, scoring)
     scoring.bounds.check_range(*frames[0].shape, options.mode)
     if not quiet:
-        advise_pair(frames[0], scoring, options.mode, stacklevel=5)
+        advise_pair(frames[0], scoring, options.mode)
     asked, both = (options.mode, options.free, options.output), len(frames) > 1
     return Job(query, target, scoring, *asked, frames[0], both, second_best=options.second_best)

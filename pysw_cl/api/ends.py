@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -18,7 +17,7 @@ from ..drivers.progress import PairProgress, Progress, Stage
 from ..drivers.run import checked
 from ..drivers.trace_ends import trace_ends as find_paths
 from ..engines.registry import row_of
-from ..errors import InputError, InternalError, PyswError, RecomputedWarning, items, shown
+from ..errors import InputError, InternalError, PyswError, RecomputedWarning, items, shown, warn
 from ..opencl.builds import expecting
 from ..planning.plan import Plan
 from ..results.alignment import Alignment
@@ -260,7 +259,7 @@ def trace_ends_with(
         results, wrong = checked(compute, engine, rows * columns)
     if wrong is not None:
         results[0].stats.recomputed += 1
-        warnings.warn(wrong, RecomputedWarning, stacklevel=3)
+        warn(wrong, RecomputedWarning)
     return results
 
 

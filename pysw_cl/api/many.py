@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from functools import cache, partial
@@ -15,7 +14,6 @@ from ..drivers.options import ManyOptions, ManyOutput, Resources
 from ..drivers.prepared import Batch, check_pairs
 from ..drivers.problem import Mode
 from ..drivers.progress import Progress
-from ..errors import RecomputedWarning
 from ..planning.plan import Plan
 from ..results.pair_paths import PairPaths
 from ..results.stats import Stats
@@ -133,13 +131,11 @@ def align_many_with(
     with aligners or PairAligner(options, resources) as aligner:
         if isinstance(pairs, list | tuple | Batch):
             tallied = cache(partial(tally_of_pairs, pairs, options.scoring))
-            rows, stats, wrong = aligner.align(pairs, resources.progress, meanwhile=tallied)
+            rows, stats = aligner.align(pairs, resources.progress, meanwhile=tallied)
             tally = tallied()
         else:
-            rows, stats, wrong, tally = align_iterated(aligner, pairs, LIMITS)
+            rows, stats, tally = align_iterated(aligner, pairs, LIMITS)
     advise_tally(tally, options.mode, stats.total_cells)
-    if wrong:
-        warnings.warn(wrong, RecomputedWarning, stacklevel=3)
     return rows, stats
 
 
@@ -187,10 +183,8 @@ def align_paths(
     listed = of_alphabet(every, options.scoring)
     tallied = cache(partial(tally_of_pairs, listed, options.scoring))
     with PairAligner(options, made_of(Resources, given)) as aligner:
-        found, stats, wrong = aligner.found(listed, progress, meanwhile=tallied)
-    advise_tally(tallied(), mode, stats.total_cells, 3)
-    if wrong:
-        warnings.warn(wrong, RecomputedWarning, stacklevel=2)
+        found = aligner.found(listed, progress, meanwhile=tallied)
+    advise_tally(tallied(), mode, found.stats.total_cells)
     return paths_of(listed, found, options)
 
 

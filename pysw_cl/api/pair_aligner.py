@@ -20,7 +20,7 @@ from ..drivers.progress import Progress, RunProgress, Stage
 from ..engines.common import FreeEnd
 from ..engines.plans import make_plan
 from ..engines.registry import row_of
-from ..errors import PyswError
+from ..errors import PyswError, RecomputedWarning, warn
 from ..opencl.device import Stopwatch, get_runtime
 from ..planning.pair_batch import FEW_LETTERS
 from ..results.pair_paths import PairPaths, as_table
@@ -60,9 +60,9 @@ class PairAligner:
         first: int | None = None,
         choose: Choose | None = None,
         meanwhile: Callable[[], object] | None = None,
-    ) -> tuple[NDArray[Any], Stats, str | None]:
+    ) -> tuple[NDArray[Any], Stats]:
         """A row for each pair, or, with its number in front, for each that reaches the least score
-        or is chosen by ``choose``; what they cost, and the text of a `RecomputedWarning` or None.
+        or is chosen by ``choose``; and what they cost.
 
         ``first``: the number of the first pair in the whole input, if these are a part of it.
         ``choose`` is asked of some pairs at a time, and perhaps again.  ``meanwhile`` is called
@@ -71,7 +71,7 @@ class PairAligner:
         if self.options.min_score is not None:
             least = self.options.min_score * self.options.scoring.scale
             choose = lambda _, scores: np.asarray(scores >= least)  # noqa: E731
-        found, stats, wrong = self.found(pairs, progress, choose, meanwhile)
+        found = self.found(pairs, progress, first, choose, meanwhile)
         if found.paths is not None:
             table = paths_of(pairs, found, self.options).table()
         else:
@@ -81,19 +81,18 @@ class PairAligner:
             kept = kept[choose(kept, found.values["score"][kept])]
             names = table.dtype.names or ()
             table = as_table({"pair": kept, **{name: table[name][kept] for name in names}})
-        if wrong is not None and first is not None:
-            wrong += f" (pairs are counted from pair {first} of all)"
-        return table, stats, wrong
+        return table, found.stats
 
     def found(
         self,
         pairs: Sequence[Any],
         progress: Progress | bool | None = None,
+        first: int | None = None,
         choose: Choose | None = None,
         meanwhile: Callable[[], object] | None = None,
-    ) -> tuple[PairResults, Stats, str | None]:
-        """The results of each pair, and what else `align` gives.  ``choose``: paths are looked for
-        of the pairs that it takes, and perhaps of others."""
+    ) -> PairResults:
+        """The results of each pair; arguments as of `align`.  ``choose``: paths are looked for of
+        the pairs that it takes, and perhaps of others."""
         started, options = time.perf_counter(), self.options
         one = OneByOne(pairs, options, self.resources, partial(align_with, quiet=True))
         if self._batches and options.strand == "both":
@@ -112,13 +111,13 @@ class PairAligner:
                 _run_strands(driver, listed, options, choose)
                 stats.kernel_seconds = watch.seconds  # of pairs that were aligned alone, too
         stats.seconds = time.perf_counter() - started
-        wrong = None
         if found.wrong:
             more = f" ({len(found.wrong) - 1} more pairs)" if len(found.wrong) > 1 else ""
             said = "please report this with both sequences and all arguments"
             again = "computed again alone, which passed the check"
-            wrong = f"{found.wrong[0]}; {said}{more} -- {again}"
-        return found, stats, wrong
+            part = "" if first is None else f" (pairs are counted from pair {first} of all)"
+            warn(f"{found.wrong[0]}; {said}{more} -- {again}{part}", RecomputedWarning)
+        return found
 
     def _listed(self, pairs: Sequence[Any]) -> Sequence[Any] | None:
         """The pairs as batches take them; None if they are aligned one after the other: those of

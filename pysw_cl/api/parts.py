@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from ..drivers.batch_layout import as_halves
 from ..drivers.batch_singles import OneByOne
 from ..drivers.options import ManyOptions, Resources
 from ..drivers.progress import Progress
-from ..errors import PyswError, RecomputedWarning
+from ..errors import PyswError
 from ..results.alignment import Alignment
 from ..results.formats.columns import TableRows
 from ..results.stats import Stats
@@ -91,34 +90,27 @@ def align_parts(
     """
     with PairAligner(options, resources) as aligner:
         lists = in_lists(pairs, limits or PartLimits())
-        done = _aligned(aligner, lists, resources.progress, on_bad)
-        for numbers, part, rows, stats, wrong in done:
+        for part in _aligned(aligner, lists, resources.progress, on_bad):
             if options.min_score is not None:
-                kept = np.searchsorted(numbers, rows["pair"])
-                numbers, part = numbers[kept], [part[k] for k in kept.tolist()]
-            if wrong is not None:
-                warnings.warn(wrong, RecomputedWarning, stacklevel=2)
-            yield DonePart(numbers, part, rows, stats)
+                kept = np.searchsorted(part.numbers, part.rows["pair"])
+                pairs = [part.pairs[k] for k in kept.tolist()]
+                part = part._replace(numbers=part.numbers[kept], pairs=pairs)
+            yield part
 
 
 def align_iterated(
     aligner: PairAligner, pairs: Iterable[Any], limits: PartLimits
-) -> tuple[NDArray[Any], Stats, str | None, Tally]:
+) -> tuple[NDArray[Any], Stats, Tally]:
     """What `PairAligner.align` finds for all pairs, which are not kept, and the letters that are
     scored as others."""
     tally, stats = Tally(aligner.options.scoring), Stats()
-    tables, said = list[NDArray[Any]](), list[str]()
-    for _, part, rows, more, wrong in _aligned(aligner, in_lists(pairs, limits)):
-        tally_of(chain.from_iterable(part), tally)
-        tables.append(rows)
-        stats = stats.plus(more)
-        said += [] if wrong is None else [wrong]
+    tables = list[NDArray[Any]]()
+    for part in _aligned(aligner, in_lists(pairs, limits)):
+        tally_of(chain.from_iterable(part.pairs), tally)
+        tables.append(part.rows)
+        stats = stats.plus(part.stats)
     rows = np.concatenate(tables) if tables else aligner.align([])[0]
-    return rows, stats, "; ".join(said) or None, tally
-
-
-#: Numbers of pairs, the pairs, their rows, what these cost, and the text of a warning.
-_Done = tuple[NDArray[np.int64], list[Any], NDArray[Any], Stats, str | None]
+    return rows, stats, tally
 
 
 def _aligned(
@@ -126,7 +118,7 @@ def _aligned(
     lists: Iterable[list[Any]],
     progress: Progress | bool | None = None,
     on_bad: OnBad | None = None,
-) -> Iterator[_Done]:
+) -> Iterator[DonePart]:
     """Lists of pairs as they are aligned; those that are all bad lack."""
     read = 0
     for part in lists:
@@ -147,7 +139,7 @@ def _aligned(
         if done is not None:
             if aligner.options.min_score is not None:
                 done[0]["pair"] = numbers[done[0]["pair"]]
-            yield numbers, part, *done
+            yield DonePart(numbers, part, *done)
 
 
 def _without_bad(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,7 +14,7 @@ from .._version import __version__
 from ..drivers.progress import Progress, Stage
 from ..drivers.tuned_subjects import Subject, subjects_of
 from ..drivers.tuning import SubjectTuning
-from ..errors import InputError, ProfileError, ProfileWarning, items, shown
+from ..errors import InputError, ProfileError, ProfileWarning, items, shown, warn
 from ..folders import kernels_digest
 from ..opencl.device import Runtime, get_runtime
 from ..planning.profiles.profile import Profile
@@ -196,7 +195,7 @@ def _saved(profile: Profile, path: Path | None) -> Path | None:
     try:
         saved = save(profile)
     except ProfileError as error:
-        warnings.warn(f"the profile is not saved: {error}", ProfileWarning, stacklevel=4)
+        warn(f"the profile is not saved: {error}", ProfileWarning)
         return None
     if path is not None:
         with contextlib.suppress(OSError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from argparse import Namespace
 from collections.abc import Iterator
 from math import inf
@@ -13,7 +12,7 @@ import numpy as np
 
 from ..api.pair_aligner import PairAligner
 from ..drivers.options import ManyOptions, Resources
-from ..errors import InputError, PyswError, RecomputedWarning
+from ..errors import InputError, PyswError
 from ..results.formats.columns import TableRows
 from .asked import options_asked, resources_asked
 from .output import Running
@@ -83,15 +82,13 @@ def in_batches(args: Namespace, pairs: Iterator[Pair], to: Running) -> Iterator[
             if chosen is not None:
                 chosen.begin(part)
             try:
-                table, stats, wrong = aligner.align(_texts(part, ranges), to.bar, done, chosen)
+                table, stats = aligner.align(_texts(part, ranges), to.bar, done, chosen)
             except PyswError as error:
                 if error.pair is None:
                     raise
                 query, target = part[error.pair]
                 what = str(error).removeprefix(f"pair {error.pair}: ")
                 raise type(error)(f"query {query.name}, target {target.name}: {what}") from None
-            if wrong is not None:
-                warnings.warn(wrong, RecomputedWarning, stacklevel=2)
             for side, span in zip(("query", "target"), ranges, strict=True):
                 for name in (f"{side}_start", f"{side}_end"):
                     if span is not None and name in (table.dtype.names or ()):

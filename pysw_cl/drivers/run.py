@@ -8,7 +8,6 @@ as little as possible in common with the first run (`checked`), and a warning sa
 from __future__ import annotations
 
 import time
-import warnings
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, closing
@@ -19,7 +18,7 @@ from itertools import islice
 from math import prod
 from typing import TypeVar
 
-from ..errors import InternalError, PyswError, RecomputedWarning
+from ..errors import InternalError, PyswError, RecomputedWarning, warn
 from ..results.alignment import Alignment
 from ..results.stats import Stats
 from ..tiles.contract import Engine
@@ -81,7 +80,7 @@ def run(
     if started is not None:
         total.seconds = time.perf_counter() - started
     for wrong in warned:
-        _warn(wrong, saved is not None)
+        warn(wrong, RecomputedWarning)
     if result is not None and len(jobs) == 1:
         return result
     return alignment_of(this, found._replace(stats=total))
@@ -173,11 +172,5 @@ def run_top(
     if wrong is not None:
         for result in results[:1]:
             result.stats.recomputed += 1
-        _warn(wrong)
+        warn(wrong, RecomputedWarning)
     return results
-
-
-def _warn(wrong: str, is_saved: bool = False) -> None:
-    """Warn whoever called `align` or `align_top` that a path was computed again; the caller of a
-    run that is saved is one call further away."""
-    warnings.warn(wrong, RecomputedWarning, stacklevel=5 + is_saved)

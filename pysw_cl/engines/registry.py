@@ -8,7 +8,6 @@ same size.  No call is made to learn from.
 from __future__ import annotations
 
 import time
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -17,7 +16,7 @@ from math import inf
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from ..errors import DeviceError, DeviceMemoryError, PlanError, RecomputedWarning
+from ..errors import DeviceError, DeviceMemoryError, PlanError, RecomputedWarning, warn
 from ..opencl.device import Runtime, get_runtime, runtimes_to_choose_from, stamp
 from ..planning.choose import Given, Seen
 from ..planning.model.predict import first_use
@@ -221,7 +220,7 @@ def _on(runtime: Runtime, kind: Kind, timed: bool, other: bool = False) -> Itera
             raise
         known.ratios.extend([(inf, inf)] * LATEST)
         why = f"{runtime.info.name} failed, and another device is used: {error}"
-        warnings.warn(why, RecomputedWarning, stacklevel=5)
+        warn(why, RecomputedWarning)
     else:
         now = time.perf_counter()
         if timed and known is not None and len(runtime.programs) == programs:

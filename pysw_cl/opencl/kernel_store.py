@@ -17,14 +17,13 @@ import secrets
 import shutil
 import tempfile
 import threading
-import warnings
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ..errors import BuildError, CacheWarning
+from ..errors import BuildError, CacheWarning, warn
 from ..folders import TROUBLE, cache_folder, say_elsewhere, temporary_folders
 
 try:
@@ -150,7 +149,7 @@ class KernelStore:
         with suppress(OSError):
             path.replace(aside)
         text = f"kernels are built again: what was kept is left aside in {aside}: {why} ({TROUBLE})"
-        warnings.warn(text, CacheWarning, stacklevel=2)
+        warn(text, CacheWarning)
 
     def sweep(self) -> None:
         """Remove PoCL's folders of processes that have died."""

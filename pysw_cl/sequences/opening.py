@@ -5,14 +5,13 @@ from __future__ import annotations
 import gzip
 import io
 import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ..errors import FormatError, InputWarning
+from ..errors import FormatError, InputWarning, warn
 from .alphabet import PIECE
 
 #: How compressed files begin: what messages call that, and xopen's name for it.
@@ -167,7 +166,7 @@ class _Unpacked(io.RawIOBase):
             ) from None
         if not data and self._kind == "gzip" and self._source.lacks_end():
             said = f"{self._where}: BGZF without its last block; the file may be cut off"
-            warnings.warn(said, InputWarning, stacklevel=2)
+            warn(said, InputWarning)
         buffer[: len(data)] = data
         return len(data)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -21,7 +20,7 @@ from skbio.stats.distance import DistanceMatrix
 from ..api.pair_aligner import PairAligner
 from ..drivers.batch_results import PairResults
 from ..drivers.options import ManyOptions, Resources
-from ..errors import InputError, RecomputedWarning
+from ..errors import InputError
 from ..results.pair_paths import runs_of
 from .encoding import DELEGATED, Coded, ErrorsOfOurs, NotOurs, coded
 
@@ -161,10 +160,7 @@ def aligned(
     """The results of each list of pairs."""
     with PairAligner(options, Resources(device=device)) as aligner:
         for pairs in lists:
-            found, _, wrong = aligner.found(pairs)
-            if wrong:
-                warnings.warn(wrong, RecomputedWarning, stacklevel=3)
-            yield found
+            yield aligner.found(pairs)
 
 
 def _gaps(

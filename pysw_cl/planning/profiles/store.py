@@ -16,14 +16,13 @@ import json
 import os
 import re
 import secrets
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from ...errors import ProfileError, ProfileWarning
+from ...errors import ProfileError, ProfileWarning, warn
 from ...folders import cache_folder, usual_cache
 from .profile import Identity, Profile
 
@@ -267,7 +266,7 @@ def _read(path: Path, hint: str, device: str = "") -> Profile | None:
     if path not in _warned:
         _warned.add(path)
         text = f"the profile {path} is ignored: {why}; {hint}"
-        warnings.warn(text, ProfileWarning, stacklevel=2)
+        warn(text, ProfileWarning)
     return None
 
 
