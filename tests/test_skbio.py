@@ -14,6 +14,7 @@ import skbio.alignment
 from skbio import DNA, RNA, Protein, SubstitutionMatrix
 from skbio_cases import drawn, same
 
+import pysw_cl
 import pysw_cl.skbio as ours
 from pysw_cl.errors import DeviceError, InputError
 from pysw_cl.skbio import pairs
@@ -166,4 +167,5 @@ def test_a_path_that_fails_its_check(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(pairs.Path, "of_held", wrong)
     assert same(expected, ours.pair_align("GATTACA", "GATACA", **given))
-    assert broken or not pairs.engine_for("auto", None).holds(7, 6, 1)
+    held = pysw_cl.align("GATTACA", "GATACA").stats.cells
+    assert broken or not any(kind.startswith("held") for kind in held)

@@ -125,7 +125,7 @@ class _Search:
     def held(self) -> Found | None:
         """The whole search of a small matrix, in one launch; None for other matrices."""
         problem, plan, want_path = self.problem, self.engine.plan, self.job.output == "path"
-        matrix = problem.held(self.engine, int(want_path))
+        matrix = self.engine.hold(problem, problem.free, int(want_path))
         if matrix is None:
             return None
         self.progress.sweep()

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from operator import itemgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..scoring.scoring import Scoring
-from ..tiles.contract import TileSet
 from ..tiles.special_lines import RestartGrid, RestartPoints
 from ..tiles.tile import Area
 from .band_doubling import BandGrid
+
+if TYPE_CHECKING:
+    from ..engines.wavefront.tile_batch_layout import TileSet
 
 Floats = NDArray[np.float64]
 #: A width above 0 that is none.

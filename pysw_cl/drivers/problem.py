@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..errors import InputError, InternalError, is_flag, shown
 from ..scoring.scoring import Scoring
 from ..sequences.view import View
-from ..tiles.contract import Engine, HeldFound, HeldMatrix
+from ..tiles.contract import HeldFound
 from ..tiles.edges import Border, Edges
 from ..tiles.graph import Rectangle
 from ..tiles.tile import Area, Bound, Costs, Hit, Limits, Traced, Want
@@ -134,15 +134,6 @@ class Problem(Rectangle):
         if where in ("last_column", "border"):
             candidates.append(Hit(self.edges.top.h_at(n - 1), 0, n))
         return min(candidates)
-
-    def held(self, engine: Engine, paths: int) -> HeldMatrix | None:
-        """The matrix of a comparison in which ``paths`` paths are wanted, or are there already (0:
-        a score); None if it is too large to be held, or the engine holds none."""
-        m, n = self.shape
-        if not engine.holds(m, n, paths):
-            return None
-        codes = self.query.read(0, m), self.target.read(0, n)
-        return engine.hold(*codes, self.scoring, self.floor, self.free, self.forbidden)
 
 
 @dataclass

@@ -15,19 +15,23 @@ predicted tiles, the traceback goes on from there with a new prediction.
 from __future__ import annotations
 
 from contextlib import nullcontext, suppress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import DeviceError
 from ..planning.parameters import Tuning
 from ..planning.path_grid import finer_grid, level_shares, level_steps
 from ..results.stats import Stats
 from ..scoring.precision import UNREACHABLE_BELOW
-from ..tiles.contract import Engine, Part, TileBatch, TileSet
+from ..tiles.contract import Engine, Part
 from ..tiles.special_lines import RestartPoints, SweptGrid
 from ..tiles.sweep import sweep
 from ..tiles.tile import Area, Hit, Traced
 from .path_prediction import Cell, Entry, Lines, SetLines, SweptLines, rate_of, similarity
 from .problem import Path, Problem
+
+if TYPE_CHECKING:
+    from ..engines.wavefront.tile_batch import WavefrontTileBatch
+    from ..engines.wavefront.tile_batch_layout import TileSet
 
 
 def trace_back(
@@ -53,16 +57,17 @@ def trace_back(
     return path
 
 
-def _tile_batch(engine: Engine, problem: Problem, path: Path) -> TileBatch | None:
+def _tile_batch(engine: Engine, problem: Problem, path: Path) -> WavefrontTileBatch | None:
     """What computes many tiles of the rest in one launch; None if single ones are better."""
     tuning = engine.plan.tuning.speculation
     short = min(path.row, path.column) < tuning.least_sides * tuning.side
     if short or problem.forbidden is not None:
         return None
     query, target = problem.query.slice(0, path.row), problem.target.slice(0, path.column)
+    tiles: WavefrontTileBatch | None = None
     with suppress(DeviceError):
-        return engine.tile_batch(query, target, problem.scoring, problem.floor, len(problem.query))
-    return None
+        tiles = engine.tile_batch(query, target, problem.scoring, problem.floor, len(problem.query))
+    return tiles
 
 
 def _step(engine: Engine, problem: Problem, grid: RestartPoints, area: Area, path: Path) -> None:
@@ -122,7 +127,7 @@ class SpeculativeTraceback:
 
     def __init__(
         self,
-        engine: TileBatch,
+        engine: WavefrontTileBatch,
         tuning: Tuning,
         problem: Problem,
         grid: RestartPoints,
@@ -285,13 +290,10 @@ class SpeculativeTraceback:
     def _finer(self, level: int, parts: list[Part]) -> TileSet:
         """Compute tiles with the special lines of this level."""
         steps, grid = self.levels[level], self.lines.grid
-        found: TileSet
         if self._sets:
-            found = self.engine.inside(level, self._sets[-1].tiles, parts, steps)
-        else:
-            sides = [(grid.corner(p.area), *grid.sides(p.area)) for p in parts]
-            found = self.engine.begin(level, parts, sides, steps)
-        return found
+            return self.engine.inside(level, self._sets[-1].tiles, parts, steps)
+        sides = [(grid.corner(p.area), *grid.sides(p.area)) for p in parts]
+        return self.engine.begin(level, parts, sides, steps)
 
     def _begin(self, lines: Lines, guess: Guess) -> Step:
         """Start a launch of tiles with moves."""

@@ -68,7 +68,7 @@ def find_top(
     touched: set[Place] = set()
     for number in range(1, count + 1):
         here = problem if tiles is None else tiles.problem
-        matrix = here.held(engine, number)
+        matrix = engine.hold(here, here.free, number)
         if matrix is not None:
             del tiles
             whole = HeldWhole(engine.plan, *here.shape)

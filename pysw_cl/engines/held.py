@@ -19,9 +19,8 @@ from ..opencl.program import BoundKernel
 from ..planning.execution import HELD_BYTES
 from ..planning.plan import Plan
 from ..planning.sizes import HELD_BLOCK, HELD_LANES, held_numbers
-from ..scoring.scoring import Scoring
-from ..sequences.view import Codes, Pairs
 from ..tiles.contract import HeldFound
+from ..tiles.graph import Rectangle
 from ..tiles.tile import Hit, Traced
 from .common import scored_spec
 
@@ -45,20 +44,10 @@ class Retained:
 
 
 class HeldMatrix:
-    """See :class:`pysw_cl.tiles.contract.HeldMatrix`."""
+    """A small matrix, whose cells stay on the device; a context manager."""
 
-    def __init__(
-        self,
-        runtime: Runtime,
-        plan: Plan,
-        query: Codes,
-        target: Codes,
-        scoring: Scoring,
-        local: bool,
-        ends: int,
-        forbidden: Pairs | None,
-    ) -> None:
-        self._lanes, self._size = plan.lane_set, (len(query), len(target))
+    def __init__(self, runtime: Runtime, plan: Plan, whole: Rectangle, ends: int) -> None:
+        self._lanes, self._size, scoring = plan.lane_set, whole.shape, whole.scoring
         self._retained, self._own = runtime.kept("held", Retained), Buffers(runtime)
         self._borrows = not self._retained.lent
         self._retained.lent = True
@@ -66,26 +55,25 @@ class HeldMatrix:
         self._keeps = plan.tuning.held.kept_bytes if self._borrows else 0
         self._again, score = False, scoring.source.file
         spec = scored_spec("held", "held/held.cl", _ARGUMENTS, self._lanes.wide, score)
-        defines = {"T": HELD_LANES, "LOCAL": int(local), "WIDTH": 32, **scoring.source.defines}
+        defines = {"T": HELD_LANES, "LOCAL": int(whole.floor is not None), "WIDTH": 32}
         try:
-            self._arguments = self._made(query, target, scoring, forbidden) | {"ends": ends}
-            self._kernel = BoundKernel(runtime, spec, defines)
+            self._arguments = self._made(whole) | {"ends": ends}
+            self._kernel = BoundKernel(runtime, spec, defines | scoring.source.defines)
         except BaseException:
             self.close()
             raise
 
-    def _made(
-        self, query: Codes, target: Codes, scoring: Scoring, forbidden: Pairs | None
-    ) -> dict[str, Any]:
+    def _made(self, whole: Rectangle) -> dict[str, Any]:
         """The kernel's arguments.  They are bound at each launch, because other matrices of this
         thread use the same kernel object."""
-        (m, n), score = self._size, scoring.source.file
+        (m, n), scoring, forbidden = self._size, whole.scoring, whole.forbidden
+        score = scoring.source.file
         arguments = scoring.source.arguments(score, self._matrix)
         pads, numbers, strips = scoring.source.pads(score), held_numbers(m, n), -(-m // HELD_LANES)
         rows, columns = strips * HELD_LANES, numbers // (strips * HELD_LANES)
         codes = np.empty(rows + columns, scoring.source.code)
-        codes[:m], codes[m:rows] = query, pads[0]
-        codes[rows : rows + n], codes[rows + n :] = target, pads[1]
+        codes[:m], codes[m:rows] = whole.query.read(0, m), pads[0]
+        codes[rows : rows + n], codes[rows + n :] = whole.target.read(0, n), pads[1]
         blocks, found = columns // HELD_BLOCK, self._buffer("found", 32 + m + n)
         pairs, count = found, 0
         if forbidden is not None and forbidden.size:
@@ -129,7 +117,10 @@ class HeldMatrix:
         return kept
 
     def next(self, path: bool) -> HeldFound:
-        """See :class:`pysw_cl.tiles.contract.HeldMatrix`."""
+        """The best end, and the canonical path to it if ``path`` is set.
+
+        Every further call forbids the pairs of letters that the last path aligns, too.  The last
+        call has to have asked for its path."""
         m, n = self._size
         asked = {"again": int(self._again), "path": int(path)}
         self._kernel.bind(**self._arguments, **asked).launch(1, 1)

@@ -135,7 +135,7 @@ def _small(
     scores = coded.scores
     query, target = scores.query_codes[coded.ranks[0]], scores.target_codes[coded.ranks[1]]
     problem = Problem.of(View(query), View(target), scores.scoring, mode, FreeEnds(*free))
-    matrix = problem.held(engine_for(device, None), int(path))
+    matrix = engine_for(device, None).hold(problem, problem.free, int(path))
     if matrix is None:
         return None
     with matrix:

@@ -6,7 +6,6 @@ driver asks for it, and has another way where the engine lacks it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -15,9 +14,10 @@ from numpy.typing import NDArray
 
 from ..planning.plan import Plan
 from ..scoring.scoring import Scoring
-from ..sequences.view import Codes, Pairs, View
+from ..sequences.view import View
 from .edges import DeviceEdge, Source
-from .tile import Area, Box, Costs, Hit, TileJob, TileResult, Traced
+from .graph import Rectangle
+from .tile import Area, Costs, Hit, TileJob, TileResult, Traced
 
 #: `Part.offset` where nothing is known of where a path leaves the tile.
 ANYWHERE = 1 << 30
@@ -60,31 +60,22 @@ class Engine:
         """The same cells, compressed on the device; None where that is not possible."""
         return None
 
-    def holds(self, m: int, n: int, paths: int) -> bool:
-        """Is it best to :meth:`hold` an m x n matrix to find so many paths (0: a score)?"""
-        return False
-
-    def hold(
-        self,
-        query: Codes,
-        target: Codes,
-        scoring: Scoring,
-        floor: int | None,
-        free_ends: tuple[bool, bool, bool, bool],
-        forbidden: Pairs | None,
-    ) -> HeldMatrix:
-        """The matrix of ``query`` x ``target``, with the four free ends of a global comparison in
-        scikit-bio's order (``floor`` None) and with pairs that are ``forbidden`` from the start."""
-        raise NotImplementedError
+    def hold(self, whole: Rectangle, free_ends: tuple[bool, bool, bool, bool], paths: int) -> Any:
+        """A small matrix in which ``paths`` paths are wanted, or are there already (0: a score),
+        with the four free ends of a global comparison in scikit-bio's order
+        (`pysw_cl.engines.held.HeldMatrix`)."""
+        return None
 
     @property
-    def box_paths(self) -> BoxPaths | None:
+    def box_paths(self) -> Any:
+        """Paths in many boxes, in few launches (`pysw_cl.engines.batch.boxes.Boxes`)."""
         return None
 
     def tile_batch(
         self, query: View, target: View, scoring: Scoring, floor: int | None, rows: int
-    ) -> TileBatch | None:
-        """For the part of a matrix of so many rows that ``query`` and ``target`` span."""
+    ) -> Any:
+        """Many tiles in one launch, in the part of a matrix of so many rows that ``query`` and
+        ``target`` span (`pysw_cl.engines.wavefront.tile_batch.WavefrontTileBatch`)."""
         return None
 
     @property
@@ -149,22 +140,6 @@ class HeldFound(Costs):
     path: Traced | None
 
 
-class HeldMatrix(Protocol):
-    """A capability: a small matrix, computed in one launch with its path, whose cells stay on the
-    device; a context manager."""
-
-    def __enter__(self) -> HeldMatrix: ...
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def next(self, path: bool) -> HeldFound:
-        """The best end, and the canonical path to it if ``path`` is set.
-
-        Every further call forbids the pairs of letters that the last path aligns, and finds the
-        best end of the matrix without them (Waterman & Eggert 1987).  The last call has to have
-        asked for its path."""
-
-
 class BoxEnd(NamedTuple):
     """A cell where a path in a box ends: the number of the box; row and column, from 1, in it."""
 
@@ -185,20 +160,6 @@ class BoxPath(NamedTuple):
     words: NDArray[np.uint32]
 
 
-class BoxPaths(Protocol):
-    """A capability: the canonical paths in many boxes of a local matrix, in few launches."""
-
-    def fits(self, boxes: Sequence[Box], ends: Sequence[int]) -> list[bool]:
-        """Which of these boxes, with so many ends each, are best computed together in this way?"""
-
-    def trace(
-        self, query: View, target: View, scoring: Scoring, boxes: Sequence[Box], ends: list[BoxEnd]
-    ) -> tuple[list[BoxPath], dict[str, int], int]:
-        """The paths to all ``ends``, the cells by lane set, and the launches.
-
-        ``query`` and ``target``: the letters (ASCII) of the whole matrix."""
-
-
 class Part(NamedTuple):
     """A tile of a batch."""
 
@@ -214,86 +175,3 @@ class Part(NamedTuple):
     exit: tuple[int, int] = (0, 0)
     #: What each row and each column before that probably adds to H.
     rate: float = 0.0
-
-
-class TileSet(Protocol):
-    """Tiles that were computed in one launch.  Their special rows and columns are ``steps`` rows
-    and columns apart."""
-
-    parts: list[Part]
-    steps: tuple[int, int]
-
-    def h_at(self, k: int, row: int, column: int) -> int:
-        """H of a cell (of the whole matrix) of tile k on a special row or column."""
-
-    @property
-    def entry_candidates(self) -> NDArray[np.int32]:
-        """For each tile k and each rectangle (a, b) between its special lines, ``[k, edge, a, b]``.
-
-        On the rectangle's top (edge 0) or left (edge 1) edge: the most that a path through a cell
-        there can score at the tile's last corner, how many cells precede that cell on the edge,
-        and its H."""
-
-
-class TileBatch(Protocol):
-    """A capability: many tiles of one matrix in one launch.  A context manager.
-
-    The edges and moves of the last set of each level stay on the device until it is left.
-    ``meanwhile(busy)`` is called while the device computes, which ``busy()`` says.
-    ``row_quantum``: the height of a tile is a multiple of it.  ``most_bytes``: the most memory of
-    the tiles of a level.
-    """
-
-    meanwhile: Callable[[Callable[[], bool]], None]
-    row_quantum: int
-    most_bytes: int
-
-    def __enter__(self) -> TileBatch: ...
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def free(self) -> None:
-        """Free the memory on the device; nothing can be computed afterwards."""
-
-    @property
-    def held_bytes(self) -> int:
-        """Bytes in use on the device, with the source edges and the scratch of a launch."""
-
-    def cost(self) -> tuple[dict[str, int], int]:
-        """Cells by lane set, and launches, since the last call."""
-
-    def kept_bytes(self, rows: int, columns: int, steps: tuple[int, int]) -> int:
-        """Bytes of a tile's edges, special rows and special columns."""
-
-    def moves_bytes(self, rows: Any, columns: Any) -> Any:
-        """Bytes of the moves of a tile, or of many (arrays)."""
-
-    def begin(
-        self,
-        level: int,
-        parts: list[Part],
-        sides: Sequence[tuple[int, Source, Source]],
-        steps: tuple[int, int],
-    ) -> Any:
-        """Compute tiles of the matrix (a `TileSet`).
-
-        ``sides``: for each the H of its corner, and the sources of the row above it and of the
-        column to its left, over the whole matrix.  Special rows below a tile's last row get the
-        cells of that row."""
-
-    def inside(self, level: int, outer: Any, parts: list[Part], steps: tuple[int, int]) -> Any:
-        """Compute tiles that begin where special rows and columns of other tiles meet."""
-
-    def moves(self, outer: Any, parts: list[Part], slot: int = 0, capacity: int = 0) -> Any:
-        """Begin to compute tiles as :meth:`inside` does, with their moves.
-
-        The next call with the same ``slot`` reuses the memory; at least ``capacity`` bytes of it
-        are reserved."""
-
-    def trace(
-        self, moves: Any, row: int, column: int, state: int
-    ) -> Callable[[], tuple[Traced, NDArray[np.int32]]]:
-        """Begin a traceback through tiles with moves.  Gives a function that waits for the result.
-
-        That is the part of the path in these tiles, and for each tile the row, column and state
-        with which the path entered it, and the moves made before (-1: it did not enter)."""

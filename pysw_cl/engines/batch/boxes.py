@@ -28,16 +28,16 @@ LEAST_WIDTH = 16
 
 @dataclass(frozen=True)
 class Boxes:
-    """See :class:`pysw_cl.tiles.contract.BoxPaths`.  ``noted(bytes)`` is told what they take on the
-    device."""
+    """Traces the canonical paths in many boxes of a local matrix, in few launches.
+    ``noted(bytes)`` is told what they take on the device."""
 
     runtime: Runtime
     plan: Plan
     noted: Callable[[int], None]
 
     def fits(self, boxes: Sequence[Box], ends: Sequence[int]) -> list[bool]:
-        """See :class:`pysw_cl.tiles.contract.BoxPaths`.  Large boxes with few ends are computed
-        faster one by one, each by all of the device."""
+        """Which of these boxes, with so many ends each, are best computed together?  Large ones
+        with few ends are computed faster one by one, each by all of the device."""
         tuning, lanes = self.plan.tuning.pairs, self.plan.lane_set.pairs
         mates = tuning.cpu_mates if lanes.items == 1 else tuning.gpu_mates
         most = tuning.alone_cells
@@ -55,7 +55,9 @@ class Boxes:
     def trace(
         self, query: View, target: View, scoring: Scoring, boxes: Sequence[Box], ends: list[BoxEnd]
     ) -> tuple[list[BoxPath], dict[str, int], int]:
-        """See :class:`pysw_cl.tiles.contract.BoxPaths`."""
+        """The paths to all ``ends``, the cells by lane set, and the launches.
+
+        ``query`` and ``target``: the letters (ASCII) of the whole matrix."""
         engine = BoxEngine(self.runtime, self.plan.lanes, scoring.clamped(), True, 0)
         found, cells, launches = dict[int, BoxPath](), dict[str, int](), 0
         tuning = self.plan.tuning.pairs

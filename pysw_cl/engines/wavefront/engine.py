@@ -22,14 +22,10 @@ from ...planning.path_grid import compressible, lines_fit
 from ...planning.plan import Plan
 from ...planning.sizes import HELD_CELL_BYTES, held_numbers
 from ...scoring.scoring import Scoring
-from ...sequences.view import Codes, Pairs, View
-from ...tiles.contract import (
-    BoxPaths,
-    Engine,
-    TileBatch,
-    TilePipeline,
-)
+from ...sequences.view import View
+from ...tiles.contract import Engine, TilePipeline
 from ...tiles.edges import DeviceEdge
+from ...tiles.graph import Rectangle
 from ...tiles.sweep import by_parts, collected
 from ...tiles.tile import TileJob, TileResult
 from ..batch.boxes import Boxes
@@ -144,7 +140,7 @@ class WavefrontEngine(Engine):
 
     def tile_batch(
         self, query: View, target: View, scoring: Scoring, floor: int | None, rows: int
-    ) -> TileBatch | None:
+    ) -> WavefrontTileBatch | None:
         """Many tiles in one launch; None unless the device computes speculatively."""
         if not self._speculative:
             return None
@@ -170,26 +166,20 @@ class WavefrontEngine(Engine):
             return edge if edge.fits else None
         return None
 
-    def holds(self, m: int, n: int, paths: int) -> bool:
-        """Small ones, where a work-item has all lanes; none if the engine was made without them."""
-        return self._holds and is_held(self.plan, m, n, paths, self.runtime.facts.largest)
-
     def hold(
-        self,
-        query: Codes,
-        target: Codes,
-        scoring: Scoring,
-        floor: int | None,
-        free_ends: tuple[bool, bool, bool, bool],
-        forbidden: Pairs | None,
-    ) -> HeldMatrix:
-        asked = query, target, scoring, floor is not None, FreeEnd.of(free_ends), forbidden
-        matrix = HeldMatrix(self.runtime, self.plan, *asked)
-        self.note_memory(HELD_CELL_BYTES * held_numbers(len(query), len(target)))
+        self, whole: Rectangle, free_ends: tuple[bool, bool, bool, bool], paths: int
+    ) -> HeldMatrix | None:
+        """Where a work-item has all lanes; None if the engine was made without such matrices."""
+        if not self._holds or not is_held(
+            self.plan, *whole.shape, paths, self.runtime.facts.largest
+        ):
+            return None
+        matrix = HeldMatrix(self.runtime, self.plan, whole, FreeEnd.of(free_ends))
+        self.note_memory(HELD_CELL_BYTES * held_numbers(*whole.shape))
         return matrix
 
     @property
-    def box_paths(self) -> BoxPaths:
+    def box_paths(self) -> Boxes:
         """Paths in many boxes, as pair batches are computed."""
         return Boxes(self.runtime, self.plan, self.note_memory)
 

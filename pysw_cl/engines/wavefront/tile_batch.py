@@ -224,8 +224,10 @@ class WavefrontTileBatch:
     def trace(
         self, moves: Moves, row: int, column: int, state: int
     ) -> Callable[[], tuple[Traced, Ints]]:
-        """Enqueue the traceback of a path through tiles; returns a function that waits for it.  See
-        :func:`pysw_cl.engines.wavefront.device_traceback.begin_traceback`."""
+        """Enqueue the traceback of a path through tiles; returns a function that waits for it.
+
+        That gives the part of the path in these tiles, and for each tile the row, column and state
+        with which the path entered it, and the moves made before (-1: it did not enter)."""
         parts, plan = moves.done.parts, self._works[True].plan
         tiles, linear = moves.done.descriptors[:, TRACED], self.scoring.gap_open == 0
         defines = traceback_defines(self.runtime, plan.T, plan.alpha)
