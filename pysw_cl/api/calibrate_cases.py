@@ -194,7 +194,7 @@ def checks(runtime: Runtime) -> Iterator[Case]:
     """Runs that are not fitted: they say how far off predictions are."""
     plan, rng = default_plan(runtime), np.random.default_rng(7)
     m, n = plan.device_rows, 10**6
-    cells = 0.1 * m * n / plan.cost.tile(plan, plan.alpha, m, n)  # in a tenth of a second
+    cells = 0.1 * m * n / plan.tile_cost(m, n)  # in a tenth of a second
     for _ in range(CHECKS):
         size, aspect = cells * 10 ** rng.uniform(-2, 0), 10 ** rng.uniform(-1.5, 1.5)
         m = int(max(200, (size * aspect) ** 0.5))

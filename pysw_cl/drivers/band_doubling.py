@@ -119,7 +119,7 @@ def find_end_banded(
     The first band is the one that proves the score ``assumed``; None: a narrow one.  A band that
     proves nothing is widened, at most to the band that surely proves the score found so far.  A
     large band stops early once it will probably prove nothing.  A band that takes too large a share
-    of the whole matrix's work, by the model of the plan (`Plan.cost`), is not swept.
+    of the whole matrix's work, by the model of the plan (`Plan.matrix_cost`), is not swept.
 
     ``save``: keep the rows that the traceback restarts from.  ``prunes``: without a proof the
     caller prunes the whole matrix by ``Banded.least``.
@@ -255,7 +255,7 @@ class BandTiles:
             work, side = dict[int, float](), float(tuning.least_rows)
             while side <= most:
                 shape = int(side), int(side) + width
-                work[int(side)] = self.plan.cost.matrix(self.plan, *shape, shape) / int(side)
+                work[int(side)] = self.plan.matrix_cost(*shape, shape) / int(side)
                 side *= 2**0.5
             enough = tuning.most_slower * min(work.values())
             best = max(rows for rows, each in work.items() if each <= enough)
@@ -283,7 +283,7 @@ class BandTiles:
             cells += count * rows * columns
             saved += count * 8 * columns
             most = rows, self._widest(rows)
-            work += count * self.plan.cost.matrix(self.plan, rows, columns, most)
+            work += count * self.plan.matrix_cost(rows, columns, most)
         return cells, saved, work / self._whole
 
     @cached_property
@@ -291,4 +291,4 @@ class BandTiles:
         """The work of the whole matrix."""
         rows, columns = self.plan.tile_shape(self.m, self.n)
         rows = min(self.m, -(-rows // self.quantum) * self.quantum)
-        return self.plan.cost.matrix(self.plan, self.m, self.n, (rows, columns))
+        return self.plan.matrix_cost(self.m, self.n, (rows, columns))

@@ -136,7 +136,7 @@ class PairProgress:
         #: Work of the path, and of all that a strand has, as foreseen with the last sweep.
         self._path = self._all = 0.0
         if run.staged and f"{plan.engine}/{plan.lanes}" in plan.machine.by_subject:
-            run.speed = self._cells / plan.cost.matrix(plan, *shape, plan.tile_shape(*shape))
+            run.speed = self._cells / plan.matrix_cost(*shape, plan.tile_shape(*shape))
         run.begin(strands * self._cells * (1 + PATH * path))
 
     def strand(self, index: int) -> PairProgress:

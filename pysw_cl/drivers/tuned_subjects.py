@@ -145,7 +145,7 @@ class Subject:
 
     def cost(self, m: int, n: int) -> float:
         """What a tile takes, by the model: ratios of its times are known of any device."""
-        return self.plan.cost.tile(self.plan, self.plan.alpha, m, n)
+        return self.plan.tile_cost(m, n)
 
     def parameters(self, values: Values) -> dict[str, dict[str, float]]:
         """What a profile says where these values are its choice."""

@@ -20,6 +20,7 @@ A gap of k letters costs ``gap_open + k * gap_extend``, both given as positive n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -158,6 +159,10 @@ class ReferencePlan(StriplessPlan):
 
     def check_on(self, device: DeviceFacts | None) -> None:
         """Every plan is valid on every device."""
+
+    def ways(self, alphas: Sequence[int], m: int, n: int) -> list[tuple[float, int, int]]:
+        """See `PlanCosts`: in cells, to which the time is proportional."""
+        return [(float(m * n), self.B, self.chunk)] * len(alphas)
 
     def __str__(self) -> str:
         return "reference on the host: NumPy"

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from math import lcm
 
 from ..scoring.scoring import Scoring
-from .cost import whole
 from .execution import ByRows, InParts, InSections, InStrips, TileExecution
 from .facts import UNLIMITED, DeviceFacts
 from .geometry import Grid, TileShape, fit, may_be_wide, piped_height
@@ -202,7 +201,7 @@ def _when_built(mixed: InStrips, usual: InStrips, size: tuple[int, int] | None =
     """Lanes of 11 bits, or the usual ones until those are built: a build is not worth while for one
     tile that is done sooner.  ``size``: of all tiles that are computed alike."""
     size = size or (mixed.grid.m, mixed.grid.n)
-    seconds = [one.plan.cost.tile(one.plan, one.plan.alpha, *size) for one in (mixed, usual)]
+    seconds = [one.plan.tile_cost(*size) for one in (mixed, usual)]
     tuning = mixed.plan.tuning.engine
     if seconds[0] >= tuning.mixed_build:
         return mixed
@@ -263,8 +262,8 @@ def cut(tile: TileShape, given: Given, narrow: str | None) -> Sections | None:
         return None
     if given.local and tile.best and not tile.collects:
         mixed = mixed_plan(plan, scoring, tile.size, ())
-        seconds = plan.cost.sections(found.plan, found.cut, m, n)
-        if mixed is not None and mixed.cost.tile(mixed, mixed.alpha, m, n) < seconds:
+        seconds = plan.cut_cost(found.cut, m, n)
+        if mixed is not None and mixed.tile_cost(m, n) < seconds:
             return None  # strips of lanes of 11 bits are sooner done
     # in so many an alignment of all rows meets few ends
     few = int(n / max(1, plan.tuning.sections.least_aspect * m))
@@ -280,7 +279,7 @@ def _in_sections(tile: TileShape, given: Given, sections: Sections) -> InSection
     grid = Grid(*tile.size, plan.B, plan.T, plan.alpha, "ticketed")
     letters = scoring.matrix.shape[1] + 1
     # sections that share a group have one as long as each
-    at_once = min(plan.B, grid.strips * int(whole(plan, sections.count, plan.B)))
+    at_once = min(plan.B, grid.strips * int(plan.whole(sections.count, plan.B)))
     shared = sharing_warps(plan.lane_set, letters, plan.T, plan.alpha, plan.chunk)
     warps = warps_of(plan.lane_set, device, at_once, shared)
     strip_groups = warps * -(-at_once // warps)

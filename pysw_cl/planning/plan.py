@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import gcd
-from typing import Any, ClassVar
+from typing import Any
 
 from ..scoring.scoring import Scoring
-from .cost import CellCost, Cost, StripCost
+from .cost import PlanCosts
 from .facts import DeviceFacts
 from .geometry import TileShape
 from .lane_sets import LANE_SETS
 from .parameters import SPACE, Parameter, parameters_of
-from .plan_fields import PlanFields
 from .sizes import Buffer, moves_bytes
 
 #: Columns of a block where moves are stored: few, because the strip below waits for a block.
@@ -23,7 +22,7 @@ LOCAL_PROFILE_CHUNK = 1024
 
 
 @dataclass(frozen=True, repr=False)
-class Plan(PlanFields):
+class Plan(PlanCosts):
     """What a job runs on; prints as one line.
 
     ``B``: work-groups in flight, that is blocks of an external diagonal or strips swept at once; at
@@ -37,9 +36,6 @@ class Plan(PlanFields):
     This is the wavefront engine's plan.  Another engine has a subclass beside it, with its own
     defaults, which says what the fields mean there (:mod:`pysw_cl.engines.registry`).
     """
-
-    #: The cost model of all choices.
-    cost: ClassVar[Cost] = StripCost()
 
     def in_form(self, form: Any, device: DeviceFacts | None) -> Plan:
         """This plan of a device (None: of any), with the defaults of a form that has its own."""
@@ -75,7 +71,7 @@ class Plan(PlanFields):
         lanes are not narrow, none of at least half the plan's.  CPUs try few values, because each
         is another build of the kernel, and one for small tiles, padding included.
         """
-        lanes, cost = self.lane_set, self.cost
+        lanes = self.lane_set
         fit = list(range(1, self.alpha + 1))
         if rows:
             fit = [a for a in fit if gcd(*rows) % (self.T * a) == 0]
@@ -90,7 +86,7 @@ class Plan(PlanFields):
             strips = -(-m // (self.T * small))
             if strips * self.T * small * n < self.tuning.engine.small_cells:
                 return replace(self, alpha=small)
-        alpha, B, chunk = cost.soonest(self, fit, m, n)
+        alpha, B, chunk = self.soonest(fit, m, n)
         return replace(self, alpha=alpha, B=B, chunk=chunk)
 
     def for_moves(self, m: int, n: int) -> Plan:
@@ -101,7 +97,7 @@ class Plan(PlanFields):
         the least cost is taken (docs/algorithm.md, Plans).
         """
         plan = self.without_narrow()
-        alphas, cost = plan.lane_set.moves_alphas, plan.cost
+        alphas = plan.lane_set.moves_alphas
         if self.alpha_fixed or not alphas:
             return plan
         plan = replace(plan, chunk=min(plan.chunk, MOVES_CHUNK))
@@ -114,7 +110,7 @@ class Plan(PlanFields):
             alphas = ()
         tried = [alpha for alpha in alphas if alpha < plan.alpha and fits(alpha)]
         tried.append(plan.alpha)
-        return replace(plan, alpha=min(tried, key=lambda a: cost.tile_with_moves(plan, a, m, n)))
+        return replace(plan, alpha=min(tried, key=lambda alpha: plan.moves_cost(alpha, m, n)))
 
     @cached_property
     def most_moves_bytes(self) -> float:
@@ -131,8 +127,6 @@ class Plan(PlanFields):
 @dataclass(frozen=True, repr=False)
 class StriplessPlan(Plan):
     """The plan of an engine that has no strips."""
-
-    cost: ClassVar[Cost] = CellCost()
 
     @cached_property
     def strip_rows(self) -> int:
@@ -153,6 +147,10 @@ class StriplessPlan(Plan):
     def pipeline_lag(self) -> int:
         """There is no pipeline: no row is computed ahead of another."""
         return 0
+
+    def moves_cost(self, alpha: int, m: int, n: int) -> float:
+        """Its cells."""
+        return float(m * n)
 
     def moves_bytes(self, m: int, n: int) -> int:
         """4 bits a cell."""

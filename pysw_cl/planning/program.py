@@ -70,18 +70,17 @@ def _striped_plan(
     tile, or take longer than others."""
     if plan.alpha_fixed or score != "matrix" or not local:
         return None
-    (m, n), cost = size, plan.cost
-    alphas = _heights(plan, plan.lane_set.striped_alphas, m, rows)
+    alphas = _heights(plan, plan.lane_set.striped_alphas, size[0], rows)
     plans = [replace(plan, alpha=alpha) for alpha in alphas]
     timed = [
-        (cost.tile(plan, one.alpha, m, n) * striped_rows(one) / one.alpha, one)
+        (one.tile_cost(*size) * striped_rows(one) / one.alpha, one)
         for one in plans
         if striped(one, one.form, score, local)
     ]
     if not timed:
         return None
     seconds, best = min(timed, key=itemgetter(0))
-    return best if seconds < STRIPED_MOST * cost.least(plan, plan.alphas, m, n) else None
+    return best if seconds < STRIPED_MOST * plan.least_cost(*size) else None
 
 
 def _tall_plan(plan: Plan, score: str, size: tuple[int, int], rows: tuple[int, ...]) -> Plan | None:
@@ -96,7 +95,7 @@ def _tall_plan(plan: Plan, score: str, size: tuple[int, int], rows: tuple[int, .
     alphas = _heights(plan, tall, m, rows)
     if not alphas:
         return None
-    alpha, B, chunk = plan.cost.soonest(plan, alphas, m, n)
+    alpha, B, chunk = plan.soonest(alphas, m, n)
     return replace(plan, alpha=alpha, B=B, chunk=chunk)
 
 
@@ -177,7 +176,7 @@ def planned(
     usual = tall or _tall_plan(plan, narrow, size, rows) or plan.for_size(*size, rows)
     mixed = mixed_plan(plan, scoring, size, rows) if usual and local and best else None
     if usual and mixed:
-        usual = min(usual, mixed, key=lambda one: one.cost.tile(one, one.alpha, *size))
+        usual = min(usual, mixed, key=lambda one: one.tile_cost(*size))
     return usual, narrow
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..scoring.scoring import Scoring
-from .cost import Cut, StripCost, shared_sections
+from .cost import Cut
 from .model.times import Machine
 from .plan import Plan
 
@@ -133,18 +133,16 @@ def _chosen(plan: Plan, machine: Machine, asked: Asked) -> Sections | None:
     """The choice is kept by all that it depends on; plans are equal whatever they know of their
     ``machine``."""
     m, n, _, _, columns, prunable, _ = asked
-    tuning, cost = plan.tuning.sections, plan.cost
-    if not isinstance(cost, StripCost):  # there is nothing to cut
-        return None
+    tuning = plan.tuning.sections
     most = tuning.most_cost_beside_pruning if prunable else tuning.most_cost
-    cut = _soonest(cost, plan, asked, most * cost.least(plan, plan.alphas, m, n))
+    cut = _soonest(plan, asked, most * plan.least_cost(m, n))
     if cut is None:
         return None
     chosen = replace(plan, alpha=cut.alpha, B=cut.B, chunk=cut.chunk)
     return Sections(chosen, _cuts(n, cut.sections, columns), cut.overlap, cut.proven)
 
 
-def _soonest(cost: StripCost, plan: Plan, asked: Asked, seconds: float) -> Cut | None:
+def _soonest(plan: Plan, asked: Asked, seconds: float) -> Cut | None:
     """The cut that costs least, of equal ones that with the fewest sections; None if it costs so
     many seconds or more.
 
@@ -152,7 +150,7 @@ def _soonest(cost: StripCost, plan: Plan, asked: Asked, seconds: float) -> Cut |
     Fewer would be wider, so only so many are tried, for some R about the best one."""
     m, n, span, overlap, _, _, most = asked
     tuning, (alpha, B, chunk) = plan.tuning.sections, _every(plan.alphas, plan.groups, plan.chunks)
-    strips, shared = -(-m // (plan.T * alpha)), shared_sections(plan, B)
+    strips, shared = -(-m // (plan.T * alpha)), plan.shared_sections(B)
     # the most sections that need no comparison, and the most that need one
     share = min(tuning.most_share, tuning.most_overlap)
     most_proven = 0 if span is None else min(most, int(share * n / span))
@@ -165,7 +163,7 @@ def _soonest(cost: StripCost, plan: Plan, asked: Asked, seconds: float) -> Cut |
         wanted, highest = 0, max(most_proven, min(most, longest))
         first, last = -(-2 * strips // B), -(-highest * strips // B)
         shortest = min(overlap, span) if most_proven > 1 else overlap
-        about = cost.rounds(plan, Cut(alpha, B, chunk, 0, shortest, 0), m).clip(first, last)
+        about = plan.rounds(Cut(alpha, B, chunk, 0, shortest, 0), m).clip(first, last)
         tried = np.vstack((about + NEAR, about * FAR, last)).astype(np.int64).clip(first, last)
         counts = np.minimum(tried * B // strips, highest)
         counts = np.vstack((counts, np.full_like(last, most_proven)))
@@ -177,7 +175,7 @@ def _soonest(cost: StripCost, plan: Plan, asked: Asked, seconds: float) -> Cut |
     counts, alpha, B, chunk = (one[able] for one in np.broadcast_arrays(counts, alpha, B, chunk))
     proven = counts <= most_proven
     ways = Cut(alpha, B, chunk, counts, np.where(proven, span, overlap), proven)
-    costs = cost.sections(plan, ways, m, n)
+    costs = plan.cut_cost(ways, m, n)
     if costs.min() >= seconds:
         return None
     tied = np.flatnonzero(costs == costs.min())
@@ -199,8 +197,8 @@ def sooner_by_rows(plan: Plan, scan: Plan, m: int, n: int, prunable: bool) -> bo
     if not known or not plan.may_be_cut(m, n):
         return False
     most = tuning.most_cost_beside_pruning if prunable else tuning.most_cost
-    least = most * plan.cost.least(plan, plan.alphas, m, n)
-    return scan.cost.tile(scan, scan.alpha, m, n) < least
+    least = most * plan.least_cost(m, n)
+    return scan.tile_cost(m, n) < least
 
 
 def _cuts(n: int, count: int, columns: tuple[int, ...]) -> tuple[int, ...]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -17,10 +18,9 @@ from pysw_cl.drivers.band_doubling import BandTiles
 from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.reference import ReferenceEngine, ReferencePlan
 from pysw_cl.engines.registry import ENGINES, Wishes
-from pysw_cl.planning.cost import CellCost, Cost, StripCost, even
 from pysw_cl.planning.geometry import cuts
 from pysw_cl.planning.lane_sets import LANE_SETS
-from pysw_cl.planning.model.times import GENERIC
+from pysw_cl.planning.model.times import GENERIC, Machine
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.store import profile_for
 from pysw_cl.tiles.contract import Engine
@@ -95,38 +95,40 @@ def test_choices_are_what_they_were() -> None:
 
 def test_costs_that_are_kept_know_their_form() -> None:
     """Whichever of two plans asks first: their strips end differently."""
-    plans = [Plan(lanes="vector", form=form, B=2, T=16) for form in ("ticketed", "two-phase")]
-    alone = [StripCost().tile(plan, 8, 4900, 5000) for plan in plans]
-    cost = StripCost()
-    assert [cost.tile(plan, 8, 4900, 5000) for plan in plans] == alone
+    plans = [
+        Plan(lanes="vector", form=form, B=2, T=16, alpha=8) for form in ("ticketed", "two-phase")
+    ]
+    new = [replace(plan, machine=Machine(GENERIC.by_subject)) for plan in plans]
+    alone = [plan.tile_cost(4900, 5000) for plan in new]
+    assert [plan.tile_cost(4900, 5000) for plan in plans] == alone
     assert alone[0] != alone[1]
 
 
 # What models say
 
 
-class Slow(Cost):
-    """A model that counts what it is asked, and likes few rows a lane."""
+class Slow(Plan):
+    """A plan that counts what its model is asked, and likes few rows a lane."""
 
-    def __init__(self) -> None:
-        self.asked: list[tuple[Any, ...]] = []
+    asked: ClassVar[list[tuple[Any, ...]]] = []
 
-    def ways(self, plan: Any, alphas: Any, m: int, n: int) -> list[tuple[float, int, int]]:
-        self.asked += [(alpha, m, n) for alpha in alphas]
-        return [(alpha * m * n, plan.B, plan.chunk) for alpha in alphas]
+    def ways(self, alphas: Any, m: int, n: int) -> list[tuple[float, int, int]]:
+        self.asked.extend((alpha, m, n) for alpha in alphas)
+        return [(alpha * m * n, self.B, self.chunk) for alpha in alphas]
 
-    def tile_with_moves(self, plan: Any, alpha: int, m: int, n: int) -> float:
+    def moves_cost(self, alpha: int, m: int, n: int) -> float:
         self.asked.append(("moves", alpha, m, n))
         return -alpha
 
 
 @pytest.fixture
-def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
-    """The model of plans of the reference engine."""
-    model = Slow()
+def slow(monkeypatch: pytest.MonkeyPatch) -> type[Slow]:
+    """The plan of the reference engine has this model."""
+    monkeypatch.setattr(Slow, "asked", [])
 
     class Modelled(ReferencePlan):
-        cost = model
+        ways = Slow.ways
+        asked = Slow.asked
 
     def make(device: Any, wishes: Wishes, timed: bool = False) -> Engine:
         engine = ReferenceEngine()
@@ -134,7 +136,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
         return engine
 
     monkeypatch.setitem(ENGINES, "reference", replace(ENGINES["reference"], make=make))
-    return model
+    return Slow
 
 
 def test_a_tile_of_few_strips_at_a_time_has_fewer_groups() -> None:
@@ -155,13 +157,8 @@ def test_a_tile_of_few_strips_at_a_time_has_fewer_groups() -> None:
     assert usual > fewer
 
 
-def test_plans_choose_by_their_model() -> None:
-    slow = Slow()
-
-    class Modelled(Plan):
-        cost = slow
-
-    plan = Modelled(lanes="packed", T=64, alpha=25, B=1584, chunk=128, machine=WARPS)
+def test_plans_choose_by_their_model(slow: type[Slow]) -> None:
+    plan = slow(lanes="packed", T=64, alpha=25, B=1584, chunk=128, machine=WARPS)
     fits = plan.for_size(5000, 6000)
     assert fits is not None and fits.alpha == plan.alphas[0] == 2
     assert {asked[1:] for asked in slow.asked} == {(5000, 6000)}
@@ -171,7 +168,7 @@ def test_plans_choose_by_their_model() -> None:
     assert slow.asked == [("moves", 4, 300, 200), ("moves", 8, 300, 200)]
 
 
-def test_bands_choose_by_the_model_that_they_are_given(slow: Slow) -> None:
+def test_bands_choose_by_the_model_that_they_are_given(slow: type[Slow]) -> None:
     a, b = related()
     wanted = pysw_cl.align(a, b, mode="global", max_cost=None, plan=TINY)
     assert not slow.asked
@@ -183,22 +180,22 @@ def test_a_matrix_is_its_tiles() -> None:
     rng = np.random.default_rng(1)
     for name, plan in plans():
         m, n, *shape = (int(side) for side in rng.integers(1, 10**6, 4))
-        (down, rows), (across, columns) = even(m, shape[0]), even(n, shape[1])
-        assert (down - 1) * rows < m <= down * rows and (across - 1) * columns < n
-        for model in (StripCost(), CellCost()):
-            whole = model.matrix(plan, m, n, (shape[0], shape[1]))
-            one = model.matrix(plan, rows, columns, (rows, columns))
-            tiles = [model.tile(plan, alpha, rows, columns) for alpha in plan.alphas]
+        down, across = -(-m // shape[0]), -(-n // shape[1])
+        rows, columns = -(-m // down), -(-n // across)
+        for own in (plan, ReferencePlan()):
+            whole = own.matrix_cost(m, n, (shape[0], shape[1]))
+            one = own.matrix_cost(rows, columns, (rows, columns))
+            tiles = [replace(own, alpha=alpha).tile_cost(rows, columns) for alpha in own.alphas]
             assert whole == down * across * one and one == min(tiles), name
 
 
 def test_more_cells_take_no_less() -> None:
     """With any alpha, on any lanes, with moves and without."""
     for _, plan in plans():
-        for model in (StripCost(), CellCost()):
-            for cost in (model.tile, model.tile_with_moves):
-                for alpha in (1, 4, plan.alpha):
+        for alpha in (1, 4, plan.alpha):
+            for own in (replace(plan, alpha=alpha), ReferencePlan(alpha=alpha)):
+                for cost in (own.tile_cost, partial(own.moves_cost, alpha)):
                     for small, large in ((100, 101), (5_000, 70_000)):
-                        least = cost(plan, alpha, small, small)
-                        assert 0 < least <= cost(plan, alpha, small, large)
-                        assert least <= cost(plan, alpha, large, small)
+                        least = cost(small, small)
+                        assert 0 < least <= cost(small, large)
+                        assert least <= cost(large, small)

@@ -304,7 +304,7 @@ def test_sides_are_cut_as_sweeps_cut_them() -> None:
 
 def test_a_block_is_no_longer_than_its_strip() -> None:
     plan = Plan(B=2, machine=GENERIC)
-    usual, long = (plan.cost.tile(replace(plan, chunk=c), 16, 9000, 5000) for c in (5064, 1 << 24))
+    usual, long = (replace(plan, chunk=c).tile_cost(9000, 5000) for c in (5064, 1 << 24))
     assert usual == pytest.approx(long, rel=1e-3)
 
 

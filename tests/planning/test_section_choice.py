@@ -11,7 +11,7 @@ import pytest
 from profiles_made import H200
 
 from pysw_cl.planning.choose import Given, Seen, cut
-from pysw_cl.planning.cost import Cut, StripCost
+from pysw_cl.planning.cost import Cut
 from pysw_cl.planning.facts import UNLIMITED
 from pysw_cl.planning.geometry import TileShape
 from pysw_cl.planning.model.times import CUT, GENERIC
@@ -54,7 +54,7 @@ def every_way(
     every = Cut(*np.concatenate(found, axis=1))
     if not len(every.sections):
         return float("inf")
-    return float(plan.cost.sections(plan, every, m, n).min())
+    return float(plan.cut_cost(every, m, n).min())
 
 
 def sizes(seed: int, count: int) -> Iterator[tuple[int, int]]:
@@ -79,11 +79,11 @@ def test_no_other_way_costs_much_less(scored: tuple[Scoring, str], spans: bool) 
             assert found is None
             continue
         least = every_way(plan, m, n, reach, overlap, most)
-        limit = plan.tuning.sections.most_cost * plan.cost.least(plan, plan.alphas, m, n)
+        limit = plan.tuning.sections.most_cost * plan.least_cost(m, n)
         if found is None:
             assert least >= limit, (m, n)
             continue
-        cost = plan.cost.sections(plan, found.cut, m, n)
+        cost = plan.cut_cost(found.cut, m, n)
         assert least <= cost <= 1.01 * least, (m, n, found.cut)
         over.append(cost / least)
     assert len(over) > 60 and np.mean(over) < 1.0002
@@ -97,7 +97,7 @@ def test_few_groups_take_many_strips_each(groups: int) -> None:
         found = sections_of(plan, m, n, None, 1024, (), False, MANY)
         if found is not None:
             least = every_way(plan, m, n, None, 1024)
-            over.append(plan.cost.sections(plan, found.cut, m, n) / least)
+            over.append(plan.cut_cost(found.cut, m, n) / least)
     assert len(over) > 5 and max(over) < 1.01
 
 
@@ -118,10 +118,10 @@ def test_numbers_of_sections_that_leave_groups_idle_cost_no_less() -> None:
         found = sections_of(plan, m, n, None, 256, (), False, MANY)
         if found is not None:
             count = np.arange(2, n // 1024 + 1)
-            least = plan.cost.sections(
-                plan, Cut(*np.array([(*found.cut[:3], k, 256, 0) for k in count]).T), m, n
+            least = plan.cut_cost(
+                Cut(*np.array([(*found.cut[:3], k, 256, 0) for k in count]).T), m, n
             ).min()
-            assert plan.cost.sections(plan, found.cut, m, n) <= 1.005 * least, (m, n)
+            assert plan.cut_cost(found.cut, m, n) <= 1.005 * least, (m, n)
 
 
 def test_few_groups_that_are_known_to_be_faster_count() -> None:
@@ -134,24 +134,23 @@ def test_few_groups_that_are_known_to_be_faster_count() -> None:
     for m in (512, 7 * 512, 9 * 512, 60_000):
         found = sections_of(plan, m, n, None, 256, (), False, 8)
         assert found is not None
-        cost = plan.cost.sections(plan, found.cut, m, n)
+        cost = plan.cut_cost(found.cut, m, n)
         assert cost == every_way(plan, m, n, None, 256, 8)
 
 
 def test_costs_of_many_ways_are_those_of_each() -> None:
     plan = plan_of("permute4")
-    assert isinstance(plan.cost, StripCost)
     rng = np.random.default_rng(3)
     ways = [
         Cut(*(int(rng.choice(v)) for v in (plan.alphas, plan.groups, plan.chunks)), count, 256, 0)
         for count in range(2, 200)
     ]
     arrays = Cut(*np.array(ways).T)
-    found = plan.cost.sections(plan, arrays, 70_000, 300_000)
-    assert found.tolist() == [plan.cost.sections(plan, cut, 70_000, 300_000) for cut in ways]
+    found = plan.cut_cost(arrays, 70_000, 300_000)
+    assert found.tolist() == [plan.cut_cost(cut, 70_000, 300_000) for cut in ways]
     proven = [cut._replace(proven=True) for cut in ways]
-    found = plan.cost.sections(plan, Cut(*np.array(proven).T), 70_000, 300_000)
-    assert found.tolist() == [plan.cost.sections(plan, cut, 70_000, 300_000) for cut in proven]
+    found = plan.cut_cost(Cut(*np.array(proven).T), 70_000, 300_000)
+    assert found.tolist() == [plan.cut_cost(cut, 70_000, 300_000) for cut in proven]
 
 
 def test_waves_of_many_cases_are_those_of_each() -> None:
@@ -172,10 +171,11 @@ def test_tiles_without_sections_cost_what_the_best_way_costs() -> None:
     """Of equal ways that with the fewest groups."""
     plan = plan_of("permute4")
     for m, n in sizes(5, 40):
-        alpha, B, _ = plan.cost.soonest(plan, plan.alphas, m, n)
-        least = plan.cost.least(plan, plan.alphas, m, n)
-        assert least == plan.cost.tile(plan, alpha, m, n)
-        assert least == min(plan.cost.tile(plan, alpha, m, n) for alpha in plan.alphas)
+        alpha, B, _ = plan.soonest(plan.alphas, m, n)
+        least = plan.least_cost(m, n)
+        assert least == replace(plan, alpha=alpha).tile_cost(m, n)
+        every = [replace(plan, alpha=alpha) for alpha in plan.alphas]
+        assert least == min(one.tile_cost(m, n) for one in every)
         fewer = [groups for groups in plan.groups if groups < B]
         assert not fewer or -(-m // (plan.T * alpha)) > fewer[-1]
 
@@ -187,7 +187,7 @@ def test_a_choice_is_made_once() -> None:
     assert sections_of(plan, *given) is sections_of(replace(plan), *given)
     slow = GENERIC.having({f"wavefront/packed/{CUT}": {"row": 1.0}})
     assert sections_of(replace(plan, machine=slow.on(528)), *given) is None
-    ways = StripCost(), plan, (*given[:-1], 90)
+    ways = plan, (*given[:-1], 90)
     assert _soonest(*ways, 1e-9) is None and _soonest(*ways, 1.0) is not None
 
 

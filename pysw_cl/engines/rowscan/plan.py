@@ -7,10 +7,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...errors import PlanError
-from ...planning.cost import Cost, RowCost
 from ...planning.facts import DeviceFacts
 from ...planning.geometry import TileShape
 from ...planning.lane_sets import LANE_SETS
+from ...planning.model.times import Count, Wave
 from ...planning.parameters import tunable
 from ...planning.plan import StriplessPlan
 from ...planning.plan_fields import FORMS
@@ -59,7 +59,6 @@ class RowscanPlan(StriplessPlan):
         "a longer lane has fewer scans, but all lanes are in a CPU's cache, or a GPU's registers",
     )
 
-    cost: ClassVar[Cost] = RowCost()
     forms: ClassVar[tuple[str, ...]] = (*FORMS, THREE_LAUNCH)
 
     def in_form(self, form: Any, device: DeviceFacts | None) -> RowscanPlan:
@@ -113,6 +112,12 @@ class RowscanPlan(StriplessPlan):
         shares = machine.pace(f"{self.engine}/{self.lanes}").measured
         return tuple(B for B in machine.groups(self.B) if B == self.B or machine.share(B) in shares)
 
+    def wave(self, m: int, n: int, alpha: Count, B: Count, chunk: Count) -> Wave:
+        """See `PlanCosts`: a segment of a row is what a strip is to the wavefront, and a row what a
+        column is.  But a segment waits less than a row for the one to its left: a time of its
+        own."""
+        return self.machine.wave(-(-n // (self.T * alpha)), B, m, 0)
+
     def for_tile(self, scoring: Scoring, rows: int, columns: int) -> RowscanPlan:
         """This plan with lanes so short that a gap through a segment stays in range, and, if the
         target is short, that every group has a segment (not where the time from segment to segment
@@ -125,7 +130,7 @@ class RowscanPlan(StriplessPlan):
             or (fills and self.T * alpha * self.B > 2 * columns)
         ):
             alpha = max(1, alpha // 8)  # few values, since each is another build of the kernel
-        return replace(self, alpha=alpha, B=self.cost.soonest(self, (alpha,), rows, columns)[1])
+        return replace(self, alpha=alpha, B=self.soonest((alpha,), rows, columns)[1])
 
     def buffers(self, tile: TileShape, scoring: Scoring) -> list[Buffer]:
         """See `StriplessPlan`: of its largest part if it has special rows or columns."""

@@ -228,7 +228,7 @@ def choice_of(given: Given, prediction: Prediction) -> Choice:
     if not isinstance(plan, StriplessPlan):
         for alpha in plan.alphas:
             fixed = replace(plan, alpha=alpha, alpha_fixed=True)
-            _, B, chunk = plan.cost.soonest(plan, (alpha,), m, n)
+            _, B, chunk = plan.soonest((alpha,), m, n)
             tuning = fixed.tuning.with_values(NO_SECTIONS)
             strips = replace(fixed, B=B, chunk=chunk, tuning=tuning)
             others["strips", alpha] = replace(alone, plan=strips)

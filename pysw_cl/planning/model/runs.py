@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from ...scoring.scoring import MOST_KNOWN
 from ..choose import Given, choose, whole_pipeline
-from ..cost import StripCost
 from ..execution import ByRows, InParts, InSections, InStrips
 from ..geometry import TileShape, piece, tile_height
 from ..path_grid import grid_places, most_pieces
@@ -166,19 +165,18 @@ def _lengths(length: int, size: int) -> Counter[int]:
 
 def _add(work: Work, execution: InStrips | InSections | ByRows, m: int, n: int, times: int) -> None:
     """Count ``times`` tiles of m x n cells that are computed like this."""
-    plan, cost = execution.plan, execution.plan.cost
-    assert isinstance(cost, StripCost)
+    plan = execution.plan
     if isinstance(execution, ByRows):
-        plan = replace(plan, B=cost.soonest(plan, (plan.alpha,), m, n)[1])
+        plan = replace(plan, B=plan.soonest((plan.alpha,), m, n)[1])
         subject = f"{plan.engine}/{plan.lanes}"
     else:  # for example "wavefront/vector/match/local/8"
         program = execution.program
         mode, width = "local" if program.local else "global", min(program.widths, default=32)
         subject = f"wavefront/{plan.lanes}/{program.score}/{mode}/{width}"
-    wave = cost.wave(plan, plan.alpha, m, n, plan.B, plan.chunk)
+    wave = plan.wave(m, n, plan.alpha, plan.B, plan.chunk)
     if isinstance(execution, InSections):
         sections, subject = execution.sections, f"{subject}/{CUT}"
-        wave = cost.side_by_side(plan, sections.cut, m, n)
+        wave = plan.side_by_side(sections.cut, m, n)
         work.counts["call", "section"] += times * sections.count
         if not sections.proven:
             work.counts["call", "check"] += times * (sections.count - 1) * m
