@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,17 +38,15 @@ def profiles_apart() -> Iterator[None]:
 def profile_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The user's folder of profiles: one of this test that does not exist yet.  Only the profile of
     any device ships."""
-    folder, general = tmp_path / "deep" / "profiles", tmp_path / "general"
-    general.mkdir()
-    shutil.copy(store.SHIPPED / "default.json", general)
-    monkeypatch.setattr(store, "SHIPPED", general)
+    folder = tmp_path / "deep" / "profiles"
+    monkeypatch.setattr(store, "SHIPPED", tmp_path / "none")
     store._shipped.cache_clear()
-    store._forget()
+    store._changes += 1
     monkeypatch.setenv(VARIABLE, str(folder))
     monkeypatch.setattr(store, "_warned", set())
     yield folder
     store._shipped.cache_clear()
-    store._forget()
+    store._changes += 1
 
 
 @pytest.fixture

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+from pysw_cl.planning.profiles import store
 from pysw_cl.planning.profiles.profile import Identity, Profile
-from pysw_cl.planning.profiles.store import profile_for
 
 H200 = Identity("NVIDIA H200", "NVIDIA CUDA", "NVIDIA Corporation", "sm_90", "580.1", "gpu", 132)
 KERNELS = "0123456789abcdef"
@@ -24,5 +26,7 @@ def made(alpha: float = 24, identity: Identity = H200, kernels: str = KERNELS) -
 
 def alpha_of(identity: Identity = H200, kernels: str = KERNELS) -> tuple[float | None, str]:
     """Which profile a device has, and where it is from."""
-    profile, source, _ = profile_for(identity, kernels)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "kernels_digest", lambda: kernels)
+        profile, source, _ = store.profile_for(identity)
     return profile.parameters.get("wavefront/packed", {}).get("alpha"), source

@@ -120,7 +120,7 @@ def tuned(
     chosen = _subjects(runtime, subjects)
     profile = _blank(runtime)
     path = measurements(profile, resume)
-    key = f"{runtime.identity}/{kernels_digest()}/{__version__}"
+    key = f"{runtime.identity!r}/{kernels_digest()}/{__version__}"
     calibration = min(CALIBRATION, CALIBRATION_SHARE * seconds)
     builds = calibration >= LEAST_FOR_BUILDS and not any(
         name.startswith("build/") for name in profile.times

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..errors import printable
+from ..errors import FileError, ProfileError, printable
 from ..results.formats.files import written
 from .parser import DEVICE
 
@@ -46,46 +46,53 @@ def add_to(commands: Any) -> None:
 
 def _show(args: argparse.Namespace) -> int:
     """Print the profile that the device has."""
-    from ..folders import kernels_digest
     from ..opencl.device import get_runtime
     from ..planning.profiles.store import profile_for
 
-    runtime = get_runtime(args.device)
-    found = profile_for(runtime.identity, kernels_digest)
+    identity = get_runtime(args.device).identity
+    found = profile_for(identity)
     if args.json:
         facts = {"source": found.source, "file": found.path, **found.profile.facts()}
         print(json.dumps(facts, indent=1, default=str))
     else:
-        print("\n".join(_lines(runtime.identity, kernels_digest(), found)))
+        print("\n".join(_lines(identity, found)))
     return 0
 
 
 def _export(args: argparse.Namespace) -> int:
     """Write the user's profile of the device to a file."""
-    from ..folders import kernels_digest
     from ..opencl.device import get_runtime
-    from ..planning.profiles.store import export
+    from ..planning.profiles.store import folder_to_change, profile_for
 
-    text = export(get_runtime(args.device).identity, kernels_digest)
+    identity = get_runtime(args.device).identity
+    found = profile_for(identity)
+    if found.path is None:
+        raise ProfileError(
+            f"there is no profile of {identity.name} to export in {folder_to_change()}; "
+            "`pysw-cl tune` makes one"
+        )
     with written(args.file) as stream:
-        stream.write(text)
+        stream.write(found.profile.text())
     return 0
 
 
 def _import(args: argparse.Namespace) -> int:
-    """Store the profile in a file."""
-    from ..errors import FileError
-    from ..planning.profiles.store import MOST_BYTES, import_
+    """Store the profile in a file as the user's of the device that it names."""
+    from ..planning.profiles.profile import MOST_BYTES, Profile
+    from ..planning.profiles.store import save
     from ..sequences.opening import opened
 
     where = "standard input" if args.file == "-" else args.file
     try:
         with opened(args.file, where) as file:
-            data = file.read(MOST_BYTES + 1)
+            profile = Profile.of_text(file.read(MOST_BYTES + 1), named=True)
     except OSError as error:
         raise FileError.of(error, where, "read") from error
-    profile, path = import_(data, where)
-    print(f"the profile of {printable(_device(profile.identity))} is stored in {path}")
+    except ProfileError as error:
+        raise ProfileError(
+            f"{where} cannot be imported: {error}; give a file of `pysw-cl profile export`"
+        ) from None
+    print(f"the profile of {printable(str(profile.identity))} is stored in {save(profile)}")
     return 0
 
 
@@ -103,18 +110,21 @@ def _reset(args: argparse.Namespace) -> int:
     return 0
 
 
-def _lines(here: Identity, kernels: str, found: Found) -> Iterator[str]:
+def _lines(here: Identity, found: Found) -> Iterator[str]:
     """A profile as text: what it is of, then tables of parameters and times."""
-    profile, spread = found.profile, "nine of ten predictions are off by at most"
+    from ..folders import kernels_digest
+
+    profile, kernels = found.profile, kernels_digest()
     same = "these" if profile.kernels == kernels else f"these are {kernels}"
+    spread = f"nine of ten predictions are off by at most {profile.spread:.2%}"
     for name, text in (
-        ("device", printable(_device(here))),
+        ("device", printable(str(here))),
         ("profile", found.source),
         ("file", found.path),
-        ("holds for" if found.path is None else "made on", printable(_device(profile.identity))),
+        ("holds for" if found.path is None else "made on", printable(str(profile.identity))),
         ("kernels", f"{printable(profile.kernels) or 'any'} ({same})"),
         ("made by", printable(profile.made)),
-        ("spread", profile.times and f"{spread} {profile.spread:.2%}"),
+        ("spread", profile.times and spread),
         ("measured", profile.runs and f"{len(profile.runs):,} runs"),
     ):
         if text:
@@ -131,19 +141,6 @@ def _lines(here: Identity, kernels: str, found: Found) -> Iterator[str]:
             yield f"  {printable(subject):<{width}}  {values}".rstrip()
     if not (profile.parameters or profile.times):
         yield "\nNothing was tuned or measured: plans have their defaults."
-
-
-def _device(identity: Identity) -> str:
-    """A device in a line; "any" where nothing is said."""
-    platform = f"[{identity.platform}]" if identity.platform else ""
-    parts = (
-        " ".join(filter(None, (identity.name or identity.vendor, platform))),
-        identity.kind,
-        identity.architecture,
-        f"{identity.compute_units} units" if identity.compute_units else "",
-        f"driver {identity.driver}" if identity.driver else "",
-    )
-    return ", ".join(filter(None, parts)) or "any"
 
 
 def _number(value: float) -> str:

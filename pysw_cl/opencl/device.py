@@ -15,11 +15,11 @@ from operator import is_
 from typing import Any, TypeVar
 
 from ..errors import DeviceError
-from ..folders import kernel_source, kernels_digest
+from ..folders import kernel_source
 from ..planning import parameters
 from ..planning.facts import DeviceFacts
 from ..planning.profiles.profile import Identity, Profile
-from ..planning.profiles.store import VARIABLE, changes, profile_for
+from ..planning.profiles.store import profile_for, stamp
 from . import kernel_store, listing
 from .listing import DeviceInfo
 from .quirks import traits_of
@@ -78,12 +78,6 @@ class Stopwatch:
         if self._times is None:
             return {}
         return {name: took / 1e9 for name, took in (self._times.total() - self._before).items()}
-
-
-def stamp() -> tuple[str | None, int]:
-    """What changes when devices may find other profiles: the user's folder, and how often this
-    process has stored or removed one."""
-    return os.environ.get(VARIABLE), changes[0]
 
 
 class Runtime:
@@ -173,7 +167,7 @@ class Runtime:
             return self._own, "given"
         now = stamp()
         if self._looked_up is None or self._looked_up[0] != now:
-            self._looked_up = now, profile_for(self.identity, kernels_digest)[:2]
+            self._looked_up = now, profile_for(self.identity)[:2]
         return self._looked_up[1]
 
     def made_once(self, name: str, make: Callable[[Runtime], T]) -> T:

@@ -20,7 +20,7 @@ from pysw_cl.cli.profile import UNITS, _number, _seconds
 from pysw_cl.folders import kernels_digest
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.profiles.profile import Identity, Profile
-from pysw_cl.planning.profiles.store import VARIABLE, parsed, save
+from pysw_cl.planning.profiles.store import VARIABLE, save
 
 pytestmark = pytest.mark.usefixtures("profile_folder")
 
@@ -114,7 +114,7 @@ def test_show_of_what_ships(capsys: pytest.CaptureFixture[str], shipped_profiles
 def test_show_where_nothing_is_known(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "show")
     assert (code, err) == (0, "")
-    assert "profile     shipped for any device\nholds for   any\n" in out
+    assert "profile     shipped for any device\nholds for   any device\n" in out
     assert "plans have their defaults" in out
     assert fails(capsys, "show", "--device", "no such") != ""
 
@@ -127,7 +127,7 @@ def test_show_as_json(
     found = json.loads(out)
     path = next(profile_folder.iterdir())
     assert (found["source"], found["file"]) == ("the user's", str(path))
-    assert parsed(out.encode()) == mine
+    assert Profile.of_text(out.encode()) == mine
 
 
 def test_a_text_of_a_file_does_not_reach_the_terminal(

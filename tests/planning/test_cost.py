@@ -26,7 +26,7 @@ from pysw_cl.planning.profiles.store import profile_for
 from pysw_cl.tiles.contract import Engine
 
 #: The machines of lanes in warps, by a profile that ships, and of others.
-WARPS = GENERIC.having(profile_for(H200, "")[0].times).on(528)
+WARPS = GENERIC.having(profile_for(H200)[0].times).on(528)
 GENERAL = GENERIC
 #: Numbers of groups that tiles may have instead of 1,584.
 WARPS_GROUPS = (528, 1056)

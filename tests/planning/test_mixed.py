@@ -30,7 +30,7 @@ LARGE = (5_000_000, 5_000_000)
 
 def plan(mixed: dict[str, float]) -> Plan:
     """A default plan of an H200, if these are the times of lanes of 11 bits."""
-    known = dict(profile_for(H200, "")[0].times)
+    known = dict(profile_for(H200)[0].times)
     known.pop("wavefront/mixed")
     times = GENERIC.having(known)
     machine = (times.having({"wavefront/mixed": mixed} if mixed else {})).on(528)

@@ -30,7 +30,7 @@ SIZES = [
 
 def gpu(units: int) -> Plan:
     """The plan of a GPU with an H200's times, but so many multiprocessors."""
-    known = GENERIC.having(profile_for(H200, "")[0].times).on(4 * units)
+    known = GENERIC.having(profile_for(H200)[0].times).on(4 * units)
     return Plan(
         lanes="packed", form="ticketed", T=64, alpha=25, B=12 * units, chunk=128, machine=known,
         tile_cells=1 << 46,

@@ -11,9 +11,9 @@ import pytest
 from profiles_made import H200, alpha_of, made
 
 from pysw_cl.errors import ProfileError, ProfileWarning
-from pysw_cl.planning.profiles import store
+from pysw_cl.planning.profiles import profile, store
 from pysw_cl.planning.profiles.profile import SCHEMA, VERSION, Identity, Profile
-from pysw_cl.planning.profiles.store import import_, reset, save
+from pysw_cl.planning.profiles.store import reset, save
 
 pytestmark = pytest.mark.usefixtures("profile_folder")
 
@@ -41,8 +41,8 @@ WRONG = {
     "word": (text(parameters={"a": {"T": "32"}}), r"a\.T is '32', not a number"),
     "bool": (text(times={"a": {"x": True}}), r"a\.x is True"),
     "nan": (text(times={"a": {"x": float("nan")}}), r"a\.x is nan"),
-    "negative": (text(times={"a": {"x": -1.0}}), r"a\.x is -1\.0, not from 0 to"),
-    "large": (text(times={"a": {"x": 10**400}}), "damaged: OverflowError"),
+    "negative": (text(times={"a": {"x": -1.0}}), r"a\.x is -1\.0, not a number from 0 to"),
+    "large": (text(times={"a": {"x": 10**400}}), r"a\.x is 10+, not a number from 0 to"),
     "list of numbers": (text(times=[1]), "damaged: AttributeError"),
     "spread": (text(spread=float("inf")), "spread is inf"),
     "kernels": (text(kernels=None), "kernels is None"),
@@ -60,7 +60,7 @@ def test_a_damaged_file_is_ignored_with_one_warning(what: str, profile_folder: P
     path.write_bytes(data)
     with pytest.warns(ProfileWarning, match=why) as warned:
         for _ in range(3):
-            store._forget()
+            store._changes += 1
             assert alpha_of() == (None, "shipped for any device")
     assert len(warned) == 1
     said = str(warned[0].message)
@@ -74,8 +74,8 @@ def test_a_damaged_file_is_ignored_with_one_warning(what: str, profile_folder: P
 @pytest.mark.parametrize("what", WRONG)
 def test_what_is_no_profile_is_not_imported(what: str, profile_folder: Path) -> None:
     data, why = WRONG[what]
-    with pytest.raises(ProfileError, match=rf"my\.json cannot be imported: .*{why}.*; give a file"):
-        import_(data, "my.json")
+    with pytest.raises(ProfileError, match=why):
+        Profile.of_text(data)
     assert not profile_folder.exists()
 
 
@@ -84,14 +84,14 @@ def test_files_of_other_things_in_the_folder(profile_folder: Path) -> None:
     path.rename(profile_folder / "renamed.json")  # nobody's
     (profile_folder / "notes.txt").write_text("mine")
     path.mkdir()  # a folder of that name
-    store._forget()
+    store._changes += 1
     assert alpha_of() == (None, "shipped for any device")
     with pytest.raises(ProfileError, match="directory"):
         save(made(20))
     path.rmdir()
     other = save(made(20, replace(H200, name="Other")))
     path.write_bytes(other.read_bytes())
-    store._forget()
+    store._changes += 1
     with pytest.warns(ProfileWarning, match="of another device"):
         assert alpha_of() == (None, "shipped for any device")
     assert reset(H200) == [path]
@@ -102,7 +102,7 @@ def test_files_of_other_things_in_the_folder(profile_folder: Path) -> None:
 
 def test_a_file_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     path = save(made(20))
-    monkeypatch.setattr(store, "MOST_BYTES", path.stat().st_size - 1)
+    monkeypatch.setattr(profile, "MOST_BYTES", path.stat().st_size - 1)
     with pytest.warns(ProfileWarning, match="too long"):
         assert alpha_of()[0] is None
 

@@ -42,7 +42,7 @@ def test_lanes_are_short_where_gaps_cost_much() -> None:
 
 def test_groups_by_the_tile() -> None:
     """Few for short queries, whose segments wait for each other; not fewer than are known."""
-    times, scoring = profile_for(H200, "")[0].times, match_scoring(1, -1, 3, 1)
+    times, scoring = profile_for(H200)[0].times, match_scoring(1, -1, 3, 1)
     plan = RowscanPlan(
         lanes="warp32", T=64, alpha=24, B=1584, machine=GENERIC.having(times).on(528)
     )

@@ -27,7 +27,7 @@ MANY = 1 << 30
 
 def plan_of(score: str, **changed: int) -> Plan:
     """The plan of an H200, by the profile that ships."""
-    machine = GENERIC.having(profile_for(H200, "")[0].times).on(4 * 132)
+    machine = GENERIC.having(profile_for(H200)[0].times).on(4 * 132)
     sizes = {"B": 12 * 132, "T": 64, "alpha": 25, "chunk": 128, **changed}
     return Plan(lanes="packed", machine=machine, **sizes).for_scores(score)  # type: ignore[arg-type]
 
