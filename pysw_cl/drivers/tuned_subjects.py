@@ -76,7 +76,7 @@ class Subject:
         """What is searched, with tiles of m x n cells if these are given: groups that one does not
         fill are no slower than those that it does."""
         start, lanes, units = self.start, self.plan.lane_set, self.runtime.info.compute_units
-        in_local = not self.by_rows and lanes.chunk_defined and lanes.narrow is not None
+        in_local = not self.by_rows and lanes.of_warps and lanes.narrow is not None
         most = int(self.runtime.device.local_mem_size) // COLUMN_BYTES if in_local else 1 << 24
         groups = {
             _plain(max(1, round(share * start["groups"] * units)) / units)

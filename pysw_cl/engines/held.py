@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..opencl.buffers import Buffers
 from ..opencl.device import Runtime
@@ -38,8 +37,6 @@ class Retained:
     """Device memory of a thread that is kept from matrix to matrix, and used by one at a time."""
 
     buffers: dict[str, Any] = field(default_factory=dict)
-    #: The last matrix of scores, padding included, as bytes, and its buffer.
-    matrix: tuple[bytes, Any] = b"", None
     lent: bool = False
 
 
@@ -68,7 +65,7 @@ class HeldMatrix:
         thread use the same kernel object."""
         (m, n), scoring, forbidden = self._size, whole.scoring, whole.forbidden
         score = scoring.source.file
-        arguments = scoring.source.arguments(score, self._matrix)
+        arguments = scoring.source.arguments(score, self._own.of)
         pads, numbers, strips = scoring.source.pads(score), held_numbers(m, n), -(-m // HELD_LANES)
         rows, columns = strips * HELD_LANES, numbers // (strips * HELD_LANES)
         codes = np.empty(rows + columns, scoring.source.code)
@@ -79,7 +76,7 @@ class HeldMatrix:
         if forbidden is not None and forbidden.size:
             pairs, count = self._own.of((forbidden.T + 1).astype(np.int32)), len(forbidden.T)
         return {
-            "codes": self._own.of(codes),
+            **self._own.several({"codes": codes}),
             "cells": self._buffer("cells", HELD_BYTES * numbers),
             "forbidden": self._buffer("forbidden", numbers),
             "tops": self._buffer("tops", 8 * strips * blocks),
@@ -94,17 +91,6 @@ class HeldMatrix:
             "found": found,
             **arguments,
         }
-
-    def _matrix(self, matrix: NDArray[np.int32]) -> Any:
-        """The matrix on the device, which is retained until there is another."""
-        if not self._borrows:
-            return self._own.of(matrix)
-        known, kept = matrix.tobytes(), self._retained
-        if kept.matrix[0] != known:
-            buffer = self._own.offset(matrix.nbytes)
-            self._own.write(buffer, matrix)
-            kept.matrix = known, buffer
-        return kept.matrix[1]
 
     def _buffer(self, name: str, size: int) -> Any:
         """Memory of this size: retained, if it is small enough."""
@@ -135,14 +121,13 @@ class HeldMatrix:
         kind = f"held/{self._lanes.family}/32"
         return HeldFound(Hit(*found[SCORE:START_ROW]), traced, cells={kind: computed}, launches=1)
 
-    def close(self) -> None:
+    def __enter__(self) -> HeldMatrix:
+        return self
+
+    def close(self, *_: object) -> None:
         """Free the memory, or keep it for the next matrix."""
         if self._borrows:
             self._retained.lent = False
         self._own.free()
 
-    def __enter__(self) -> HeldMatrix:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    __exit__ = close

@@ -19,7 +19,6 @@ from ..planning.plan import Plan
 from ..planning.plan_fields import OWN
 
 P = TypeVar("P", bound=Plan)
-T = TypeVar("T")
 
 
 def _machine(runtime: Runtime) -> Machine:
@@ -33,7 +32,8 @@ def default_plan(runtime: Runtime) -> Plan:
     (docs/algorithm.md, Plans)."""
     info, lanes = runtime.info, LANE_SETS[runtime.info.lanes]
     usual = lanes.defaults
-    moves_cells = usual.ticketed_moves_cells if info.form == "ticketed" else usual.moves_cells
+    # in two phases one group sweeps all of a tile with stored moves
+    moves = usual.moves_cells if info.form == "ticketed" else Plan.traceback_tile_cells
     plan = Plan(
         device=info.name,
         lanes=info.lanes,
@@ -43,7 +43,7 @@ def default_plan(runtime: Runtime) -> Plan:
         alpha=usual.alpha,
         chunk=usual.chunk,
         tile_cells=usual.tile_cells * (info.compute_units if lanes.per_item is None else 1),
-        traceback_tile_cells=moves_cells,
+        traceback_tile_cells=moves,
         machine=runtime.made_once("machine", _machine),
     )
     return profiled(plan, runtime)

@@ -1,5 +1,4 @@
-"""The runtime of a device: its context, its queues, and what is kept of it; what ``device=``
-means."""
+"""The runtime of a device: its context, its queues and what is kept; what ``device=`` means."""
 
 from __future__ import annotations
 
@@ -7,7 +6,7 @@ import atexit
 import copy
 import os
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -25,7 +24,7 @@ from .listing import DeviceInfo
 from .quirks import traits_of
 
 T = TypeVar("T")
-#: Events of launches that are kept before those that are over are read and dropped.
+#: Launches at most whose events are kept.
 MOST_KEPT = 1024
 
 
@@ -34,32 +33,28 @@ class KernelTimes:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: list[tuple[str, Any]] = []
+        self._events = deque[tuple[str, Any]]()
         self._nanoseconds = Counter[str]()
 
     def add(self, name: str, event: Any) -> None:
         """Count a launch of a kernel by its event."""
         with self._lock:
-            self._kept.append((name, event))
-            if len(self._kept) >= MOST_KEPT:
-                self._read(False)
+            self._events.append((name, event))
+            self._read(MOST_KEPT)
 
     def total(self) -> Counter[str]:
         """Nanoseconds by kernel of all launches so far; waits for them."""
         with self._lock:
-            self._read(True)
+            self._read(0)
             return self._nanoseconds.copy()
 
-    def _read(self, waits: bool) -> None:
-        """Read and drop the events of launches that are over, or of all.  Those that failed do not
-        count, which is reported where their results are read."""
+    def _read(self, most: int) -> None:
+        """Wait for the earliest launches, until the events of at most so many are left.  Those that
+        failed do not count, which is reported where their results are read."""
         import pyopencl as cl
 
-        kept, self._kept = self._kept, []
-        for name, event in kept:
-            if not waits and event.command_execution_status != cl.command_execution_status.COMPLETE:
-                self._kept.append((name, event))
-                continue
+        while len(self._events) > most:
+            name, event = self._events.popleft()
             with suppress(cl.Error):
                 event.wait()
                 self._nanoseconds[name] += int(event.profile.end) - int(event.profile.start)
@@ -108,8 +103,8 @@ class Runtime:
 
     @property
     def context(self) -> Any:
-        """The context of the device, made when it is needed first, because that takes a part of a
-        second on some.  Raises DeviceError."""
+        """The context of the device, made when it is needed first: on some that takes a part of a
+        second.  Raises DeviceError."""
         if self._context is None:
             import pyopencl as cl
 
@@ -126,8 +121,7 @@ class Runtime:
 
     @contextmanager
     def failing(self) -> Iterator[None]:
-        """A context in which errors of the driver become DeviceErrors (where calls are many,
-        contexts take too long)."""
+        """A context in which errors of the driver become DeviceErrors."""
         import pyopencl as cl
 
         try:
@@ -243,9 +237,8 @@ class Runtime:
     def forget(self) -> None:
         """Drop what this thread keeps, and the programs."""
         kept = vars(self._local)
-        for one in (kept.get("timed"), kept.get("pool")):
-            if one is not None:
-                one.forget()
+        for name in {"timed", "pool"} & kept.keys():
+            kept[name].forget()
         self.settle()
         for known in (kept, self.building, self.programs, self.unlaunched):
             known.clear()

@@ -1,7 +1,7 @@
-"""Lane sets: what a plan's ``lanes`` stand for, as data.  A new one is a header (a file under cl/,
-or the absolute path of another one) and a row here.
+"""Lane sets: what a plan's ``lanes`` stand for, as data.
 
-No code tests a lane set's name: each difference between them is a field.
+A new one is a header (a file under cl/, or the absolute path of another one) and a row here.  No
+code tests a lane set's name: each difference between them is a field.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ LOCAL_ROWS = 1024
 #: Bits of lanes of whole numbers; the last hold any score.
 WIDTHS = (8, 16, 32)
 WIDE = WIDTHS[-1]
-#: Bits of lanes in mixed arithmetic: half-precision additions and integer maxima
-#: (cl/wavefront/mixed.clh).
+#: Bits of lanes that add in half precision and take integer maxima (cl/wavefront/mixed.clh).
 MIXED = 11
 
 
@@ -54,10 +53,8 @@ class Defaults:
     T: int = 64
     #: Cells of a tile at most; where a work-group is a thread, for each of the device's units.
     tile_cells: int = 1 << 34
-    #: Cells of a tile with stored moves at most: in two phases, where one group sweeps all of it,
-    #: and in the ticketed form.
+    #: Cells of a tile with stored moves at most, in the ticketed form.
     moves_cells: int = 1 << 24
-    ticketed_moves_cells: int = 1 << 24
     #: Strips of sections for each work-group (planning/sections.py): several on a CPU, where
     #: another process may use a core; 0: as many as cost least.
     sections: int = 0
@@ -125,16 +122,15 @@ class LaneSet:
     pairs: PairLanes
 
     #: Is a strip one warp, whose work-items exchange values without memory?  T follows from its
-    #: width then, and a work-group may be several warps with a strip each.
+    #: width then, a work-group may be several warps with a strip each, and CHUNK is a define,
+    #: because a block's part of the bus is in local memory.
     of_warps: bool = False
     #: Columns of an iteration of the main loop (UNROLL); None: what suits the device's compiler.
     unroll: int | None = 2
     #: May blocks be pruned?  Some compilers are wrong about a barrier under a condition.
     prunes: bool = True
-    #: Is CHUNK a define, because a block's part of the bus is in local memory?
-    chunk_defined: bool = False
-    #: Values of alpha tried beside the plan's for tiles with stored moves, if their times are
-    #: known; few, because each is another build.
+    #: Values of alpha beside the plan's for tiles with stored moves, if their times are known; few,
+    #: because each is another build.
     moves_alphas: tuple[int, ...] = ()
 
     #: The lanes for tiles whose scores are looked up in a query profile; None: these lanes.
@@ -143,8 +139,8 @@ class LaneSet:
     mixed: str | None = None
     #: Is the query profile of a strip, one for each work-group, in local memory?
     local_profile: bool = False
-    #: Warps of a work-group that share a strip's profile in neighbouring sections, for each strip
-    #: that shares a scheduler; where work-groups are to be several warps.
+    #: Warps that share a strip's profile in neighbouring sections, for each strip that shares a
+    #: scheduler, where work-groups are to be several warps.
     shared_sections: int = 1
 
     #: Header of the narrow lanes; None: there are none, and no field below is used.
@@ -164,19 +160,18 @@ class LaneSet:
     #: (least B, values of alpha beside the plan's) for plans of at least this B; few if a build
     #: takes seconds.
     alphas: tuple[tuple[int, tuple[int, ...]], ...] = ()
-    #: The alpha of tiles so small that the build of another one would take longer than it saves
-    #: (parameter engine.small_cells); None: they choose as others do.
+    #: The alpha of tiles too small for the build of another one (parameter engine.small_cells);
+    #: None: they choose as others do.
     small_alpha: int | None = None
     #: Columns of a block at most if each strip has a group: the next strip starts sooner.
     early_chunk: int | None = None
-    #: The lanes for what they cannot do (stored moves, forbidden pairs, large scores), and at most
-    #: so many of a strip and so many rows of each.
+    #: The lanes for what they cannot do (stored moves, forbidden pairs, large scores), and the most
+    #: of a strip and the most rows of each.
     instead: tuple[str, int, int] | None = None
 
     def shares_strips(self, form: str, apart: bool = False) -> bool:
-        """Are more strips than groups in flight (cl/wavefront/strip_sync.clh, SHARED_STRIPS)?  Yes
-        where a group is a thread of a CPU, but not in launches of many tiles or with stored moves
-        (``apart``)."""
+        """Are more strips than groups in flight (SHARED_STRIPS)?  Yes where a group is a thread of
+        a CPU, but not in launches of many tiles or with stored moves (``apart``)."""
         return self.per_item is None and form == "ticketed" and not apart
 
     @property
@@ -201,7 +196,7 @@ class LaneSet:
 
 _CPU = Defaults(alpha=16, groups=1, chunk=256, sections=4)
 #: 12 warps share a multiprocessor.
-_WARPS = Defaults(alpha=25, groups=12, chunk=128, tile_cells=1 << 46, ticketed_moves_cells=1 << 28)
+_WARPS = Defaults(alpha=25, groups=12, chunk=128, tile_cells=1 << 46, moves_cells=1 << 28)
 _WORK_ITEMS = Defaults(alpha=8, groups=8, chunk=512, T=128, tile_cells=1 << 38)
 #: Two lanes a work-item of a warp, in 32 bits.
 _WARP = LaneSet(
@@ -212,7 +207,6 @@ _WARP = LaneSet(
     defaults=_WARPS,
     pairs=WORK_ITEMS,
     of_warps=True,
-    chunk_defined=True,
 )
 #: The same, and in 16 bits.
 _PACKED = replace(

@@ -283,7 +283,7 @@ class Program:
         }
         # without narrow lanes the chunk may be larger than local memory, which 32-bit lanes do not
         # use; launches of many tiles have short blocks
-        if lanes.chunk_defined and (lanes.narrow is not None or self.many):
+        if lanes.of_warps and (lanes.narrow is not None or self.many):
             defines["CHUNK"] = self.plan.chunk
         if self.wide_codes:
             defines["WIDE_CODES"] = 1

@@ -43,7 +43,7 @@ def plans() -> Iterator[tuple[str, Plan]]:
     for lanes, row in LANE_SETS.items():
         usual = row.defaults
         for form in ("ticketed", "two-phase"):
-            moves = usual.ticketed_moves_cells if form == "ticketed" else usual.moves_cells
+            moves = usual.moves_cells if form == "ticketed" else Plan.traceback_tile_cells
             for B in (2, 16, 1584):
                 machine = WARPS if row.of_warps else GENERAL
                 plan = Plan(

@@ -69,7 +69,6 @@ def test_defaults_of_every_lane_set_are_in_range() -> None:
             ("chunk", usual.chunk),
             ("tile_cells", usual.tile_cells),
             ("traceback_tile_cells", usual.moves_cells),
-            ("traceback_tile_cells", usual.ticketed_moves_cells),
         ]:
             assert everything[name].low <= value <= everything[name].high
 
