@@ -112,7 +112,7 @@ def read_moves(
     path, end = Path(0, 0, [moves[::-1]]), Hit(0, len(query), len(target))
     frame = Frame((query, target), 0, end.row, 0, end.column)
     at_once = parameters.usual.traceback.read_moves
-    found = PathReader(frame, scoring, at_once).found(end, path)
+    found = PathReader(end, frame, scoring, at_once).found(path)
     return found.runs, found.score
 
 

@@ -214,10 +214,10 @@ class _Search:
         if swept.compresses and isinstance(restarts, SweptGrid):
             restarts = restarts.compressed(self.engine)
         at_once = plan.tuning.traceback.read_moves
-        reader = PathReader(self.job.frame, self.job.scoring, at_once)
+        reader = PathReader(end, self.job.frame, self.job.scoring, at_once)
         path = self.store.traceback(end, plan) if self.store else Path(end.row, end.column)
         path.between = self.progress.trace(end, path)
-        path.meanwhile = partial(reader.read_meanwhile, end)
+        path.meanwhile = reader.read_meanwhile
         trace_back(self.engine, self.problem, restarts, end, path)
         self.progress.finished()
         self.stats.add_cost(path)
@@ -226,7 +226,7 @@ class _Search:
             second = _second_on_borders(self.problem, swept.ends, inside)
         elif self.job.second_best and result is not None:
             second = self._second_in_tiles(restarts, result.bests, inside)
-        return found._replace(path=reader.found(end, path), second_best=second)
+        return found._replace(path=reader.found(path), second_best=second)
 
     def _second_in_tiles(
         self, restarts: RestartPoints, bests: dict[Area, Hit], inside: Area

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..results.left_align import move_left
-from ..results.pair_paths import Ints, PathWords, Words, runs_of, words_of
+from ..results.pair_paths import Ints, PathWords, Words, move_left, runs_of, words_of
 from ..results.stats import Stats
 from ..scoring.scoring import Scoring
 from ..sequences.alphabet import COMPLEMENT

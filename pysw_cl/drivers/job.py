@@ -191,7 +191,8 @@ class Found(NamedTuple):
 
 def path_of(job: Job, end: Hit, path: Path, plan: Plan) -> FoundPath:
     """A path that was traced back to its start, in the sequences' coordinates."""
-    return PathReader(job.frame, job.scoring, plan.tuning.traceback.read_moves).found(end, path)
+    at_once = plan.tuning.traceback.read_moves
+    return PathReader(end, job.frame, job.scoring, at_once).found(path)
 
 
 def alignment_of(job: Job, found: Found) -> Alignment:

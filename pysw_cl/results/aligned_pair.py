@@ -17,7 +17,7 @@ from ..sequences.sequence import Sequence
 from ..sequences.view import View
 from ..tiles.slabs import TileMap
 from .cigar import OP_TO_MOVE, QUERY, TARGET, Runs, merged, on_diagonal
-from .left_align import move_left
+from .pair_paths import move_left
 from .stats import Stats
 
 Positions = NDArray[np.int64]
@@ -125,9 +125,9 @@ class AlignedPair:
         )
 
     def _pair_scores(self) -> Iterator[NDArray[np.int32]]:
-        moves = (OP_TO_MOVE[ops] for ops in self.path.pieces())
+        runs = self.path
         self._check_letters()
-        return on_diagonal(moves, *self.views(), lambda _, *on: self.scoring.pair_scores(*on))
+        return on_diagonal(runs, *self.views(), lambda _, *on: self.scoring.pair_scores(*on))
 
     def pair_scores(self) -> NDArray[np.int32]:
         """The substitution score, times ``scoring.scale``, of every '=' and 'X' column in turn.

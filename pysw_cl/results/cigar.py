@@ -110,13 +110,6 @@ class Runs:
         """One operation (ASCII) for every column of the alignment."""
         return np.repeat(self.ops, self.lengths)
 
-    def pieces(self) -> Iterator[NDArray[np.uint8]]:
-        """The operations of `columns`, in pieces of at most `PIECE`."""
-        ends = self.lengths.cumsum()
-        total = int(self.lengths.sum())
-        for start in range(0, total, PIECE):
-            yield self.cut(start, min(start + PIECE, total), ends).columns()
-
 
 def merged(
     runs: Runs, bounds: NDArray[np.int64] | None = None
@@ -189,25 +182,25 @@ def opposite(moves: Moves, query: View, target: View) -> tuple[Letters, Letters]
 
 
 def on_diagonal(
-    pieces: Iterable[Moves],
-    query: View,
-    target: View,
-    work: Callable[[Moves, Letters, Letters], Found],
+    runs: Runs, query: View, target: View, work: Callable[[Moves, Letters, Letters], Found]
 ) -> Iterator[Found]:
     """Call ``work`` for every piece of a path, with its moves and the letters of its diagonal
     moves, pair by pair.  Threads work on some pieces at once; results come in order."""
     row = column = 0
 
-    def pieces_and_letters() -> Iterator[tuple[Moves, View, View]]:
+    def pieces() -> Iterator[tuple[Moves, View, View]]:
         nonlocal row, column
-        for moves in pieces:
-            start = row, column
+        ends = runs.lengths.cumsum()
+        total = int(runs.lengths.sum())
+        for start in range(0, total, PIECE):
+            some = runs.cut(start, min(start + PIECE, total), ends)
+            moves, (i, j) = OP_TO_MOVE[some.columns()], (row, column)
             rows, columns = consumed(moves)
             row, column = row + rows, column + columns
             if row <= len(query) and column <= len(target):
-                yield moves, query.slice(start[0], row), target.slice(start[1], column)
+                yield moves, query.slice(i, row), target.slice(j, column)
 
-    yield from in_threads(lambda one: work(one[0], *opposite(*one)), pieces_and_letters())
+    yield from in_threads(lambda one: work(one[0], *opposite(*one)), pieces())
     check_region((row, column), (len(query), len(target)))
 
 
@@ -230,20 +223,18 @@ class FoundPath(NamedTuple):
 
 
 class PathReader:
-    """Computes runs and the score of one path from its moves, the letters of ``frame`` and the
-    scoring alone, with no score that a tile computed.
+    """Computes runs and the score of the path to ``end`` from its moves, the letters of ``frame``
+    and the scoring alone, with no score that a tile computed.
 
     Reading the moves of a long path takes the host about as long as a part of the traceback takes
     the device, so the host reads those that it has while the device computes the next ones."""
 
-    def __init__(self, frame: Frame, scoring: Scoring, at_once: int) -> None:
-        self.frame, self.scoring = frame, scoring
+    def __init__(self, end: Hit, frame: Frame, scoring: Scoring, at_once: int) -> None:
+        self._end, self._frame, self._scoring = end, frame, scoring
         #: Moves that are read at once.  A device that becomes ready waits for no more than these.
         self._at_once = at_once
-        #: How many arrays of moves were taken from the path.
-        self._taken = 0
-        #: The row and column where the moves taken so far begin.
-        self._place: tuple[int, int] | None = None
+        #: How many arrays of moves were taken from the path, and where these begin.
+        self._taken, self._place = 0, (end.row, end.column)
         #: Pieces that were taken and not read: moves, query letters, target letters.
         self._waiting: deque[tuple[Moves, View, View]] = deque()
         #: The runs of the pieces that were read, the last one of the path first.
@@ -251,41 +242,39 @@ class PathReader:
         #: The sum of the substitution scores of their pairs.
         self._pairs = 0
 
-    def read_meanwhile(
-        self, end: Hit, path: BackwardPath, busy: Callable[[], bool] = lambda: True
-    ) -> None:
-        """Read the new moves of a path that ends at ``end``, piece by piece, as long as ``busy()``
-        is true (the device still computes)."""
-        self._waiting += self._take(end, path)
+    def read_meanwhile(self, path: BackwardPath, busy: Callable[[], bool] = lambda: True) -> None:
+        """Read the new moves of the path, piece by piece, as long as ``busy()`` is true (the device
+        still computes)."""
+        self._waiting += self._take(path)
         while self._waiting and busy():
             self._read(*self._waiting.popleft())
 
-    def found(self, end: Hit, path: BackwardPath) -> FoundPath:
-        """The runs and the score of a path whose traceback is complete.  Raises InternalError if
-        the moves do not consume the letters between its start and ``end``."""
-        self._waiting += self._take(end, path)
+    def found(self, path: BackwardPath) -> FoundPath:
+        """The runs and the score of the path, whose traceback is complete.  Raises InternalError if
+        the moves do not consume the letters between its start and its end."""
+        self._waiting += self._take(path)
         for piece in self._waiting:  # in turn: the work itself uses threads
             self._read(*piece)
         runs = joined(reversed(self._runs))
         total, (gaps, query, target) = int(runs.lengths.sum()), runs.in_gaps()
         letters = total - target, total - query
-        check_region(letters, (end.row - path.row, end.column - path.column))
-        cost = gaps * self.scoring.gap_open + (query + target) * self.scoring.gap_extend
+        check_region(letters, (self._end.row - path.row, self._end.column - path.column))
+        cost = gaps * self._scoring.gap_open + (query + target) * self._scoring.gap_extend
         return FoundPath(path.row, path.column, runs, self._pairs - cost)
 
-    def _take(self, end: Hit, path: BackwardPath) -> Iterator[tuple[Moves, View, View]]:
+    def _take(self, path: BackwardPath) -> Iterator[tuple[Moves, View, View]]:
         """The pieces that the traceback added since the last call, with the letters that each
         consumes; the last piece of the path comes first."""
         new = path.moves[self._taken :]
         self._taken += len(new)
-        row, column = place = self._place or (end.row, end.column)
+        row, column = place = self._place
         for moves in new:
             for start in range(0, len(moves), self._at_once):
                 piece = moves[start : start + self._at_once]
                 rows, columns = consumed(piece)
                 row, column = row - rows, column - columns
                 if row >= path.row and column >= path.column:
-                    yield piece, *self.frame.region(row, row + rows, column, column + columns)
+                    yield piece, *self._frame.region(row, row + rows, column, column + columns)
         region = place[0] - path.row, place[1] - path.column
         check_region((place[0] - row, place[1] - column), region)
         self._place = row, column
@@ -294,5 +283,5 @@ class PathReader:
         """Read the runs and the scores of one piece."""
         moves = np.ascontiguousarray(moves[::-1])
         pairs = opposite(moves, query, target)
-        self._runs.append(piece_runs(self.scoring, moves, *pairs))
-        self._pairs += int(self.scoring.pair_scores(*pairs).sum(dtype=np.int64))
+        self._runs.append(piece_runs(self._scoring, moves, *pairs))
+        self._pairs += int(self._scoring.pair_scores(*pairs).sum(dtype=np.int64))

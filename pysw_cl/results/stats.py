@@ -9,7 +9,11 @@ from ..tiles.tile import Costs
 
 @dataclass
 class Stats(Costs):
-    """What a run cost."""
+    """What a run cost.
+
+    ``again``: cells of blocks, and of pairs in batches, that outgrew their lanes and were computed
+    again in wider ones; ``cells`` has those of pairs in both lanes, those of blocks in the wider
+    one."""
 
     #: Computed cells by lane set ("engine/lanes/bits"); cells computed again for the path count
     #: again.
@@ -28,19 +32,12 @@ class Stats(Costs):
     #: several queues run at once, so their sum may exceed ``seconds``.  Earlier runs of a
     #: checkpoint are not counted.
     kernel_seconds: dict[str, float] = field(default_factory=dict)
-    #: Cells of blocks, and of pairs in batches, that outgrew their lanes and were computed again in
-    #: wider ones.  (``cells`` has those of pairs in both lanes, those of blocks in the wider one.)
-    again: int = field(default=0, kw_only=True)
-
-    def add_kernel_seconds(self, seconds: dict[str, float]) -> None:
-        """Add the times of kernels."""
-        for name, time in seconds.items():
-            self.kernel_seconds[name] = self.kernel_seconds.get(name, 0.0) + time
 
     def add(self, other: Stats) -> None:
         """Add the cost of a run that came after."""
         self.add_cost(other)
-        self.add_kernel_seconds(other.kernel_seconds)
+        for name, time in other.kernel_seconds.items():
+            self.kernel_seconds[name] = self.kernel_seconds.get(name, 0.0) + time
         self.seconds += other.seconds
         self.device_bytes = max(self.device_bytes, other.device_bytes)
         self.pruned += other.pruned
@@ -48,8 +45,7 @@ class Stats(Costs):
 
     def plus(self, other: Stats) -> Stats:
         """The cost of two runs, one after the other."""
-        kernels = dict(self.kernel_seconds)
-        total = replace(self, cells=dict(self.cells), kernel_seconds=kernels)
+        total = replace(self, cells=dict(self.cells), kernel_seconds=dict(self.kernel_seconds))
         total.add(other)
         return total
 

@@ -48,16 +48,16 @@ def random_path(rng: np.random.Generator, minus: bool) -> tuple[Frame, np.ndarra
 
 
 def traced(
-    reader: PathReader, moves: np.ndarray, end: Hit, cuts: list[int]
+    frame: Frame, scoring: Scoring, moves: np.ndarray, end: Hit, cuts: list[int]
 ) -> tuple[Path, FoundPath]:
-    """A path that the reader looked at after each part of it, and what was found in the end."""
-    path = Path(end.row, end.column)
+    """A path that its reader looked at after each part of it, and what was found in the end."""
+    path, reader = Path(end.row, end.column), PathReader(end, frame, scoring, 16)
     for part in np.split(moves, cuts):
         path.moves.append(part)
         path.row -= int((part != 1).sum())
         path.column -= int((part != 2).sum())
-        reader.read_meanwhile(end, path)
-    return path, reader.found(end, path)
+        reader.read_meanwhile(path)
+    return path, reader.found(path)
 
 
 @pytest.mark.parametrize("minus", [False, True])
@@ -70,7 +70,7 @@ def test_parts_of_a_path_are_the_whole_path(minus: bool, scoring: Scoring) -> No
     for _ in range(60):
         frame, moves, end = random_path(rng, minus)
         cuts = sorted(rng.integers(0, len(moves) + 1, int(rng.integers(0, 8))).tolist())
-        path, found = traced(PathReader(frame, scoring, 16), moves, end, cuts)
+        path, found = traced(frame, scoring, moves, end, cuts)
         assert (found.row, found.column) == (path.row, path.column) == (4, 5)
         query, target = (
             view.read(0, len(view)) for view in frame.region(4, end.row, 5, end.column)
@@ -96,15 +96,15 @@ def test_parts_of_a_path_are_the_whole_path(minus: bool, scoring: Scoring) -> No
 @pytest.mark.usefixtures("small_pieces")
 def test_a_path_that_was_begun_by_another_run() -> None:
     frame, moves, end = random_path(np.random.default_rng(8), False)
-    _, whole = traced(PathReader(frame, make_scoring(), 16), moves, end, [])
+    _, whole = traced(frame, make_scoring(), moves, end, [])
     for cut in (0, 100, len(moves)):
         rest = moves[cut:]
         path = Path(4 + int((rest != 1).sum()), 5 + int((rest != 2).sum()), [moves[:cut]])
-        reader = PathReader(frame, make_scoring(), 16)
-        reader.read_meanwhile(end, path)
+        reader = PathReader(end, frame, make_scoring(), 16)
+        reader.read_meanwhile(path)
         path.moves.append(rest)
         path.row, path.column = 4, 5
-        found = reader.found(end, path)
+        found = reader.found(path)
         assert (found.runs, found.score) == (whole.runs, whole.score)
 
 
@@ -120,29 +120,29 @@ def test_a_path_that_is_not_where_its_moves_lead() -> None:
         path = Path(*place, [moves])
         for read in (PathReader.read_meanwhile, PathReader.found):
             with pytest.raises(InternalError, match=words):
-                read(PathReader(frame, make_scoring(), 16), end, path)
+                read(PathReader(end, frame, make_scoring(), 16), path)
     long = Path(0, 5, [np.zeros(81, np.uint8)])  # it leaves the matrix
     with pytest.raises(InternalError, match="consumes 81 x 81 letters of a region of 80 x 80"):
-        PathReader(frame, make_scoring(), 16).read_meanwhile(end, long)
+        PathReader(end, frame, make_scoring(), 16).read_meanwhile(long)
     with pytest.raises(InternalError, match="a path has a move 3"):
-        PathReader(frame, make_scoring(), 16).read_meanwhile(
-            end, Path(30, 35, [moves + np.uint8(3)])
+        PathReader(end, frame, make_scoring(), 16).read_meanwhile(
+            Path(30, 35, [moves + np.uint8(3)])
         )
 
 
 @pytest.mark.usefixtures("small_pieces")
 def test_no_more_is_read_than_there_is_time_for() -> None:
     frame, moves, end = random_path(np.random.default_rng(8), False)
-    _, whole = traced(PathReader(frame, make_scoring(), 16), moves, end, [])
+    _, whole = traced(frame, make_scoring(), moves, end, [])
     half = moves[: len(moves) // 2]
     path = Path(end.row - int((half != 1).sum()), end.column - int((half != 2).sum()), [half])
-    reader, times = PathReader(frame, make_scoring(), 16), iter([True, True, False, False])
+    reader, times = PathReader(end, frame, make_scoring(), 16), iter([True, True, False, False])
     for pieces in (2, 2):
-        reader.read_meanwhile(end, path, lambda: next(times))
+        reader.read_meanwhile(path, lambda: next(times))
         assert len(reader._runs) == pieces and reader._waiting
     path.moves.append(moves[len(half) :])
     path.row, path.column = 4, 5
-    found = reader.found(end, path)
+    found = reader.found(path)
     assert (found.runs, found.score) == (whole.runs, whole.score)
 
 

@@ -11,9 +11,11 @@ import numpy as np
 
 from ...errors import FormatError
 from ..cigar import Runs
+from .writer import runs_of
 
 _CIGAR = re.compile(r"(?:[0-9]+[MIDNSHP=X])+")
-_RUN = re.compile(r"([0-9]+)([MIDNSHP=X])")
+#: A CIGAR whose clips are at its ends.
+_PARTS = re.compile(r"((?:[0-9]+[SH])*)((?:[0-9]+[MIDNP=X])*)((?:[0-9]+[SH])*)")
 _TAG = re.compile(r"([A-Za-z][A-Za-z0-9]):([AifZHB]):(.*)", re.DOTALL)
 
 
@@ -100,20 +102,15 @@ def runs_in(lines: Lines, cigar: str) -> tuple[Runs, int, int, int]:
     them, and how many of these the file lacks (H).  Raises FormatError for what is no CIGAR."""
     if not _CIGAR.fullmatch(cigar):
         raise lines.wrong(f"{cigar[:40]!r} is not a CIGAR")
-    runs = [(int(length), op) for length, op in _RUN.findall(cigar)]
-    clips, hard = [0, 0], 0
-    for k in range(2):  # from the front, then from the back
-        runs.reverse()
-        while runs and runs[-1][1] in "SH":
-            length, op = runs.pop()
-            clips[k] += length
-            hard += length if op == "H" else 0
-    inner = [(length, op) for length, op in runs if op != "P"]
-    if any(op in "SH" for _, op in inner):
+    parts = _PARTS.fullmatch(cigar)
+    if parts is None:
         raise lines.wrong(f"the CIGAR {cigar[:40]!r} has clips inside")
+    before, found, after = map(runs_of, parts.groups())
+    inner = [(length, op) for length, op in found if op != "P"]
     ops = "".join(op for _, op in inner).encode("ascii")
-    lengths = np.array([length for length, _ in inner], np.int64)
-    return Runs(np.frombuffer(ops, np.uint8), lengths), clips[0], clips[1], hard
+    runs = Runs(np.frombuffer(ops, np.uint8), np.array([length for length, _ in inner], np.int64))
+    hard = sum(length for length, op in (*before, *after) if op == "H")
+    return runs, sum(length for length, _ in before), sum(length for length, _ in after), hard
 
 
 def known_matches(runs: Runs, differences: Any) -> tuple[Runs, int | None]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Letters: TypeAlias = "Named | Plain"
 #: The program that is named in files.
 PROGRAM, VERSION = "pysw_cl", __version__
-_RUN = re.compile("([0-9]+)([=XMID])")
+_RUN = re.compile("([0-9]+)([MIDNSHP=X])")
 
 
 class Plain:
