@@ -1,7 +1,7 @@
 """What users ask for, as values that are checked when they are made.
 
 Options decide the result; resources decide the time, and what is written to disk.  The fields are
-the arguments of the public functions, under their names and with their defaults::
+the arguments of the public functions, which say what they mean, with the same defaults::
 
     align        AlignOptions    AlignResources
     align_many   ManyOptions     Resources
@@ -41,11 +41,11 @@ UNREACHED = 1 << 32
 Kind = TypeVar("Kind", bound="Options")
 
 
-def _must_be(what: str, good: Callable[[Any], bool]) -> Callable[[Any, str], Any]:
-    """A check that gives a ``good`` value as it is."""
+def _none_or(good: Callable[[Any], bool], what: str) -> Callable[[Any, str], Any]:
+    """A check that gives None, or a ``good`` value, as it is."""
 
     def check(value: Any, name: str) -> Any:
-        if not good(value):
+        if value is not None and not good(value):
             raise InputError(f"{name} must be {what}, not {shown(value)}")
         return value
 
@@ -60,30 +60,22 @@ def _from_zero(value: Any) -> bool:
 CHECKS: dict[str, Callable[[Any, str], Any]] = {
     **dict.fromkeys(("allow_odd_scoring", "kernel_times", "left_align"), flag),
     **dict.fromkeys(("prune", "second_best"), flag),
-    **dict.fromkeys(
-        ("min_score", "highest"),
-        _must_be("a number or None", lambda value: value is None or is_number(value)),
-    ),
+    **dict.fromkeys(("min_score", "highest"), _none_or(is_number, "a number or None")),
+    **dict.fromkeys(("query_range", "target_range"), as_range),
     "mode": check_mode,
-    "query_range": lambda value, _: as_range(value, "query"),
-    "target_range": lambda value, _: as_range(value, "target"),
     "k": partial(whole_number, least=1),
     "min_separation": partial(whole_number, least=0),
-    "progress": _must_be(
-        "True, a function or None",
-        lambda value: value is None or isinstance(value, bool) or callable(value),
+    "progress": _none_or(
+        lambda value: isinstance(value, bool) or callable(value), "True, a function or None"
     ),
-    "max_cost": _must_be(
+    "max_cost": _none_or(
+        lambda cost: _from_zero(cost) or (isinstance(cost, str) and cost == "auto"),
         "'auto', None or a number from 0 on",
-        lambda cost: cost is None or _from_zero(cost) or (isinstance(cost, str) and cost == "auto"),
     ),
     "disk_size": lambda size, name: (
         None if size is None else whole_number(size, name, 1, "a whole number of bytes or None")
     ),
-    "stop_after": _must_be(
-        "a number of seconds or None",
-        lambda after: after is None or _from_zero(after),
-    ),
+    "stop_after": _none_or(_from_zero, "a number of seconds or None"),
 }
 
 
@@ -106,21 +98,14 @@ class Options(Checked):
     # what commands without `ModeOptions` do
     mode, free, second_best = "local", NO_FREE_ENDS, False
 
-    #: Substitution scores, as `make_scoring` takes them, or a Scoring, which is taken as it is.
+    #: May be a Scoring, which is taken as it is.
     sub_score: Any = (1, -3)
-    #: The gap cost, as `make_scoring` takes it; None: what is usual for the matrix, or (3, 2).
     gap_cost: Any = None
-    #: One letter that scores 0 against everything.
     wildcard: str | None = None
-    #: "error", or the letter as which letters outside the alphabet are taken.
     unknown: str = "error"
-    #: Is a scoring taken that hardly anybody means (`check_sense`)?
     allow_odd_scoring: bool = False
-    #: What is computed: one of ``outputs``.
     output: str = "path"
-    #: "plus", "minus" or "both".
     strand: str = "plus"
-    #: Do gaps go to the left (`Alignment.left_aligned`)?
     left_align: bool = False
     #: The scoring of these.
     scoring: Scoring = field(init=False)
@@ -148,11 +133,8 @@ class Options(Checked):
 class ModeOptions(Options):
     """The options of commands that compare locally or globally."""
 
-    #: "local" or "global".
     mode: str = "local"
-    #: Which terminal gaps cost nothing, as `FreeEnds.of` takes it.
     free_ends: Any = False
-    #: Is the score of the second best end found, too (:mod:`.align_pair`)?
     second_best: bool = False
     #: The four ends of ``free_ends``.
     free: FreeEnds = field(init=False)
@@ -179,9 +161,7 @@ class ModeOptions(Options):
 class RangeOptions(Options):
     """The options of commands that compare parts of two sequences."""
 
-    #: The part of the query that is compared, (start, end); None: all of it.
     query_range: tuple[int, int] | None = None
-    #: The part of the target that is compared.
     target_range: tuple[int, int] | None = None
 
 
@@ -195,10 +175,7 @@ class ManyOptions(ModeOptions):
     """The options of `align_many`."""
 
     outputs: ClassVar[Collection[str]] = get_args(ManyOutput)
-
-    #: The fields of a row (`FIELDS`).
     output: str = "score"
-    #: The least score of a row, in units of ``sub_score``; None: every pair has a row.
     min_score: float | None = None
 
     @property
@@ -217,9 +194,7 @@ class ManyOptions(ModeOptions):
 class TopOptions(RangeOptions):
     """The options of `align_top`."""
 
-    #: How many alignments at most.
     k: int = 10
-    #: The least score of an alignment, in units of ``sub_score``.
     min_score: float = 1
 
     def __post_init__(self) -> None:
@@ -237,9 +212,7 @@ class TopOptions(RangeOptions):
 class EndsOptions(TopOptions):
     """The options of `best_ends`."""
 
-    #: How many ends at most.
     k: int = 200
-    #: Of two ends, rows or columns are so far apart at least.
     min_separation: int = 0
 
 
@@ -247,7 +220,6 @@ class EndsOptions(TopOptions):
 class TraceOptions(RangeOptions):
     """The options of `trace_ends`."""
 
-    #: The highest score of the matrix, in units of ``sub_score``; None: not known.
     highest: float | None = None
 
 
@@ -256,43 +228,28 @@ class Resources(Checked):
     """The resources of every command.  Device and plan are checked when the engine is made, before
     any work."""
 
-    #: The device, as `get_runtime` takes it.
     device: Any = "auto"
-    #: Overrides of the plan's fields.
     plan: Plan | Mapping[str, Any] | None = None
-    #: A callback (`RunProgress`); True draws a bar; None or False: nobody is told.
     progress: Progress | bool | None = None
-    #: Are kernels measured (`Stats.kernel_seconds`)?
     kernel_times: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class SavedResources(Resources):
-    """The resources of commands whose run can be saved and resumed."""
+class AlignResources(Resources):
+    """The resources of `align`."""
 
-    #: The folder that the run is saved to; None: it is not saved.
+    prune: bool = True
+    max_cost: Any = "auto"
     checkpoint: str | os.PathLike[str] | None = None
-    #: Bytes that the folder may take; None: decided by the free space.
     disk_size: int | None = None
-    #: Seconds after which the run stops; None: it runs to its end.
     stop_after: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.checkpoint is not None or isinstance(self, ResumeResources):
+        if self.checkpoint is not None:
             _set(self, "checkpoint", file_name(self.checkpoint, "checkpoint"))
         elif self.disk_size is not None or self.stop_after is not None:
             raise InputError("disk_size and stop_after go with checkpoint")
-
-
-@dataclass(frozen=True, kw_only=True)
-class AlignResources(SavedResources):
-    """The resources of `align`."""
-
-    #: Are cells skipped that are on no best path?
-    prune: bool = True
-    #: The cost that decides the diagonal band; see `band_cost`.
-    max_cost: Any = "auto"
 
     def band_cost(self, mode: str) -> Any:
         """``max_cost`` for a comparison in this mode: "auto" or a number for diagonal bands, None
@@ -309,10 +266,14 @@ class AlignResources(SavedResources):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResumeResources(SavedResources):
+class ResumeResources(Resources):
     """The resources of `resume`.  None: as when the run began."""
 
-    #: The folder that the run was saved to.
-    checkpoint: str | os.PathLike[str] = field()
-    #: The device, as `get_runtime` takes it.
+    checkpoint: str | os.PathLike[str]
     device: Any = None
+    disk_size: int | None = None
+    stop_after: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _set(self, "checkpoint", file_name(self.checkpoint, "checkpoint"))

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, InternalError, is_flag, shown
+from ..errors import InputError, InternalError, choice, is_flag, shown
 from ..scoring.scoring import Scoring
 from ..sequences.view import View
 from ..tiles.contract import HeldFound
@@ -30,15 +30,15 @@ _FREE_MODES = {
 }
 
 
-def check_mode(mode: object, name: str = "mode") -> Mode:
+def check_mode(mode: object, name: str = "mode") -> str:
     """The mode.  Raises InputError if it is none; the message for a semi-global one names its
     ``free_ends``."""
-    for known in MODES:
-        if isinstance(mode, str) and mode == known:
-            return known
-    ends = free_ends_of(mode)
-    hint = f"; use mode='global' with free_ends={ends[0]}{ends[2]}" if ends else ""
-    raise InputError(f"{name} must be 'local' or 'global', not {shown(mode)}{hint}")
+    try:
+        return choice(mode, name, MODES)
+    except InputError as error:
+        if (ends := free_ends_of(mode)) is None:
+            raise
+        raise InputError(f"{error}; use mode='global' with free_ends={ends[0]}{ends[2]}") from None
 
 
 def free_ends_of(mode: object) -> tuple[str, str, str] | None:

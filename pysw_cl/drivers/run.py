@@ -23,10 +23,10 @@ from ..results.alignment import Alignment
 from ..results.stats import Stats
 from ..tiles.contract import Engine
 from .align_pair import StrandStore, search
-from .job import Found, Job, alignment_of, path_of
+from .job import Found, Job, alignment_of
 from .options import AlignResources, TopOptions
 from .progress import PairProgress, RunProgress, TopProgress
-from .waterman_eggert import FoundAlignment, find_top
+from .waterman_eggert import find_top
 
 Result = TypeVar("Result")
 
@@ -137,11 +137,10 @@ def run_top(
     """The best alignments of a job that share no aligned pair, by decreasing score, plus before
     minus.  ``started``, and what it raises: as for `run`."""
     cells, pending = prod(job.frame.shape), list[Stats]()  # the costs of what is searched
-    asked = options.k, options.least, options.output == "path"
 
-    def noted(strand: Job, one: FoundAlignment) -> tuple[Job, FoundAlignment]:
-        pending.append(one.stats)
-        return strand, one
+    def noted(strand: Job, found: Found) -> tuple[Job, Found]:
+        pending.append(found.stats)
+        return strand, found
 
     def compute(engine: Engine, anew: bool) -> list[Alignment]:
         results, begun, before, strands = [], started, Counter[str](), job.strands(False)
@@ -150,21 +149,17 @@ def run_top(
         with ExitStack() as stack:
             lists = []
             for strand in strands:
-                listed = closing(find_top(engine, strand.problem, *asked, tell))
+                listed = closing(find_top(engine, strand, options.k, options.least, tell))
                 lists.append(map(partial(noted, strand), stack.enter_context(listed)))
             for this, one in islice(merge(*lists, key=lambda own: -own[1].end.score), options.k):
                 tell.found += 1
-                path = None
-                if one.path is not None and options.output == "path":
-                    path = path_of(this, one.end, one.path, engine.plan)
                 now, stats = time.perf_counter(), reduce(Stats.plus, pending, Stats())
                 pending.clear()
                 stats.seconds, stats.device_bytes = now - begun, engine.peak_bytes
                 measured = Counter(engine.kernel_seconds)
                 stats.kernel_seconds = dict(measured - before)
                 begun, before = now, measured
-                found = Found(one.end, path, engine.plan, stats, None, execution=one.execution)
-                results.append(alignment_of(this, found))
+                results.append(alignment_of(this, one._replace(stats=stats)))
         tell.finished()
         return results
 

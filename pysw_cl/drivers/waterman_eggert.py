@@ -13,7 +13,6 @@ from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise, product
-from typing import NamedTuple
 
 import numpy as np
 
@@ -27,7 +26,8 @@ from ..tiles.edges import EdgeArray
 from ..tiles.slabs import SweepResult
 from ..tiles.special_lines import SweptGrid
 from ..tiles.sweep import sweep
-from ..tiles.tile import Area, Hit, Want
+from ..tiles.tile import Area, Costs, Hit, Want
+from .job import Found, Job, path_of
 from .problem import CONSUMES_QUERY, CONSUMES_TARGET, Path, Problem
 from .progress import Tell, TopProgress
 from .traceback import trace_back
@@ -36,51 +36,40 @@ from .traceback import trace_back
 Place = tuple[int, int]
 
 
-class FoundAlignment(NamedTuple):
-    """One alignment."""
-
-    end: Hit
-    #: None: it was not wanted.
-    path: Path | None
-    #: The cells and launches that it took.
-    stats: Stats
-    #: How most of them were computed.
-    execution: Execution | None
-
-
 def find_top(
-    engine: Engine,
-    problem: Problem,
-    count: int,
-    least: int,
-    last_path: bool,
-    progress: TopProgress,
-) -> Generator[FoundAlignment]:
-    """Up to ``count`` local alignments of at least ``least`` (1 or more), best first.
+    engine: Engine, job: Job, count: int, least: int, progress: TopProgress
+) -> Generator[Found]:
+    """Up to ``count`` local alignments of at least ``least`` (1 or more), best first, with paths if
+    the output of the ``job``, which is of one strand, is "path".
 
     Each is the best alignment that contains no aligned pair of those before it.  Of equal ends it
-    is the first in row-major order; its path is the canonical one.  ``last_path``: is the path of
-    the last one wanted?  An exception that ``progress`` raises ends the search.
+    is the first in row-major order; its path is the canonical one.  Its ``stats`` have the cells
+    and launches that it took.  An exception that ``progress`` raises ends the search.
 
     Source: Waterman & Eggert (1987); see the module.
     """
     tiles: _Tiles | None = None
     touched: set[Place] = set()
+    problem, plan, wanted = job.problem, engine.plan, job.output == "path"
+
+    def one(end: Hit, path: Path | None, cost: Costs, execution: Execution | None) -> Found:
+        known = None if path is None or not wanted else path_of(job, end, path, plan)
+        return Found(end, known, plan, Stats(cost.cells, cost.launches), None, None, execution)
+
     for number in range(1, count + 1):
         here = problem if tiles is None else tiles.problem
         matrix = engine.hold(here, here.free, number)
         if matrix is not None:
             del tiles
-            whole = HeldWhole(engine.plan, *here.shape)
+            whole = HeldWhole(plan, *here.shape)
             with matrix:
                 for more in range(number, count + 1):
                     tell = progress.sweep(more == 1)
-                    found = matrix.next(last_path or more < count)
+                    found = matrix.next(wanted or more < count)
                     tell(1, 1)
                     if found.end.score < least:
                         return
-                    cost = Stats(found.cells, found.launches)
-                    yield FoundAlignment(found.end, Path.of_held(found, here), cost, whole)
+                    yield one(found.end, Path.of_held(found, here), found, whole)
             return
         if tiles is None:
             tiles = _Tiles(engine, problem, least)
@@ -89,9 +78,9 @@ def find_top(
         if not tiles.best:
             return
         end = min(tiles.best.values())
-        path = tiles.trace(end, progress) if last_path or number < count else None
+        path = tiles.trace(end, progress) if wanted or number < count else None
         swept, tiles.swept = tiles.swept, SweepResult()
-        yield FoundAlignment(end, path, Stats(swept.cells, swept.launches), swept.execution)
+        yield one(end, path, swept, swept.execution)
         if path is not None:
             touched = tiles.forbid(aligned_pairs(path))
 

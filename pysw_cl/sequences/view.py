@@ -172,15 +172,15 @@ def check_strand(strand: Any, letters: str) -> None:
         )
 
 
-def as_range(given: Any, what: str) -> tuple[int, int] | None:
-    """A range of the query or the target (``what``) as the user gave it; None is the whole.  Raises
-    InputError for anything but two whole numbers."""
+def as_range(given: Any, name: str) -> tuple[int, int] | None:
+    """A range as the user gave it in the argument ``name``; None is the whole.  Raises InputError
+    for anything but two whole numbers."""
     if given is None:
         return None
     try:
         start, end = (operator.index(place) for place in given)
     except Exception:
         raise InputError(
-            f"{what}_range takes (start, end), two whole numbers, not {shown(given)}"
+            f"{name} takes (start, end), two whole numbers, not {shown(given)}"
         ) from None
     return start, end
