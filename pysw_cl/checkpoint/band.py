@@ -16,8 +16,8 @@ from ..tiles.codec import result_facts, result_of
 from ..tiles.contract import Engine, EngineLike
 from ..tiles.edges import Edge
 from ..tiles.tile import TileJob, TileResult
-from . import interval
 from .container import DamagedFile, EdgeWriter, SealedFile, StoredEdge, Writer
+from .interval import SavedRun, reserved
 from .store import Store
 
 
@@ -42,28 +42,26 @@ class SavingEngine(EngineLike):
     """An engine that saves tiles in files ``band-NUMBER``, and reads those that are there.
 
     Tiles have the numbers 0, 1, ... in the order in which the search asks for them.  Files of
-    another `_config` are removed.  ``disk_size``: bytes that the folder may take, or `DiskFull` is
-    raised.  ``assumed``: the score with which the search begins.  ``progress`` is told from the
-    first tile on that is computed.
+    another `_config` are removed.  Raises `DiskFull` if the folder may not take more.
+    ``assumed``: the score with which the search begins.  ``progress`` is told from the first tile
+    on that is computed.
     """
 
     def __init__(
         self,
         engine: Engine,
-        clock: interval.Clock,
+        run: SavedRun,
         writer: Writer,
-        disk_size: int | None,
         assumed: int | None,
         progress: RunProgress,
     ) -> None:
         super().__init__(engine)
-        self._clock, self._writer, self._run = clock, writer, progress
-        self._store = store = clock.store
-        self._config = _config(engine, store, assumed)
-        tuning, used = engine.plan.tuning.saving, store.used()
+        self._run, self._writer, self._progress = run, writer, progress
+        self._store, self._config = run.store, _config(engine, run.store, assumed)
+        tuning = engine.plan.tuning.saving
+        size, used = run.space(tuning)
         #: Bytes that new files may take.
-        self._budget = interval.size_of(tuning, disk_size, used, store.free()) - used
-        self._budget -= interval.reserved(tuning)
+        self._budget = size - used - reserved(tuning)
         #: The numbers of the next tile and of the next file.
         self._tile = self._next = 0
         #: The saved tiles by number: the file of each, and what it says of the tile.
@@ -79,7 +77,7 @@ class SavingEngine(EngineLike):
                 self._store.drop("band")
                 self._saved = {}
                 break
-            clock.before = max(clock.before, file.facts["seconds"])
+            run.before = max(run.before, file.facts["seconds"])
             self._next = max(self._next, 1 + int(file.path.name.partition("-")[2]))
             self._saved |= {facts["number"]: (file, facts) for facts in file.facts["tiles"]}
 
@@ -87,7 +85,7 @@ class SavingEngine(EngineLike):
         """Complete the current file, so that a later run can read its tiles."""
         if self._file is None:
             return
-        seconds = self._clock.seconds()
+        seconds = self._run.seconds()
         self._file.seal({"config": self._config, "tiles": self._facts, "seconds": seconds})
         self._sealed.append(self._file)
         self._file, self._facts, self._sealed_at = None, [], time.monotonic()
@@ -101,16 +99,16 @@ class SavingEngine(EngineLike):
         result = self._read(number, identity)
         if result is not None:
             return result
-        self._run.unmute()
+        self._progress.unmute()
         result = self.like.tile(job)
         self._save(number, identity, result)
-        late, age = self._clock.late(), time.monotonic() - self._sealed_at
+        late, age = self._run.late(), time.monotonic() - self._sealed_at
         if late or age >= self.plan.tuning.saving.least_seconds:
             self.seal()
         if late:
             self._writer.flush()
-            done = f"{100 * self._run.done / max(1, self._run.total):.1f}% of the cells"
-            raise self._clock.stopped(f"about {done}{self._store.what} are")
+            done = f"{100 * self._progress.done / max(1, self._progress.total):.1f}% of the cells"
+            raise self._run.stopped(f"about {done}{self._store.what} are")
         return result
 
     def _save(self, number: int, identity: list[int], result: TileResult) -> None:

@@ -1,4 +1,5 @@
-"""The time of a job, and the heights of slabs: the rows between two saved special rows.
+"""The time and the disk space of a job, and the heights of slabs: the rows between two saved
+special rows.
 
 More special rows lose less work when a run ends, and shorten the traceback.  Fewer take less disk
 space and less time to save.
@@ -17,24 +18,26 @@ from .container import EdgeWriter
 from .store import Store
 
 
-def size_of(tuning: SavingTuning, disk_size: int | None, used: int, free: int) -> int:
-    """Bytes that a folder may take in all: ``disk_size``, or the lesser of ``most_bytes`` and what
-    it takes (``used``) plus half of what is ``free`` on the disk."""
-    return min(tuning.most_bytes, used + free // 2) if disk_size is None else disk_size
-
-
 def reserved(tuning: SavingTuning) -> int:
     """Bytes that stay reserved for the last slab, which has no special row, and the result."""
     return 2 * tuning.file_bytes
 
 
-class Clock:
-    """The time of a job, and when this run has to stop (``stop_at``, by time.monotonic).
-    ``before``: seconds of earlier runs."""
+class SavedRun:
+    """A run that saves to ``store``: when it has to stop (``stop_at``, by time.monotonic), and how
+    many bytes the folder may take (``disk_size``).  ``before``: seconds of earlier runs."""
 
-    def __init__(self, store: Store, stop_at: float | None) -> None:
-        self.store, self.stop_at = store, stop_at
+    def __init__(self, store: Store, stop_at: float | None, disk_size: int | None) -> None:
+        self.store, self.stop_at, self.disk_size = store, stop_at, disk_size
         self.started, self.before = time.monotonic(), 0.0
+
+    def space(self, tuning: SavingTuning) -> tuple[int, int]:
+        """Bytes that the folder may take in all (by default the lesser of ``most_bytes`` and what
+        it takes now with half of what is free on its disk), and takes now."""
+        used, size = self.store.used(), self.disk_size
+        if size is None:
+            size = min(tuning.most_bytes, used + self.store.free() // 2)
+        return size, used
 
     def seconds(self) -> float:
         """The seconds of the job so far, earlier runs included."""
@@ -53,10 +56,8 @@ class SlabHeights:
     """Chooses the heights of the slabs of m x n cells: even, and whole strips of the plan where
     possible.
 
-    ``disk_size``: bytes that the folder may take; None: as in :func:`size_of`, and at most
-    ``most_rows`` special rows.  ``used``, ``free``: bytes that the folder takes and that are free
-    on its disk.  ``stop_at``: when the run has to end, by ``clock``.  Speed and file size are
-    predicted from the last slab.
+    Without a ``disk_size`` there are at most ``most_rows`` special rows.  Speed and file size are
+    predicted from the last slab.  ``clock``: the run's.
     """
 
     def __init__(
@@ -64,17 +65,13 @@ class SlabHeights:
         m: int,
         n: int,
         plan: Plan,
-        *,
-        disk_size: int | None,
-        used: int,
-        free: int,
-        stop_at: float | None,
+        run: SavedRun,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._clock, self._stop_at = clock, stop_at
+        self._clock, self._stop_at = clock, run.stop_at
         self._tuning = tuning = plan.tuning.saving
         #: Bytes that the folder may take in all, and takes.
-        self.disk_size, self._used = size_of(tuning, disk_size, used, free), used
+        self.disk_size, self._used = run.space(tuning)
         #: Bytes of a special row: an estimate, later those of the last slab on disk.
         self._row_bytes = ceil(tuning.cell_bytes * n) + tuning.file_bytes
         #: Slabs that were begun, up to the last one whose size is unknown.
@@ -88,7 +85,7 @@ class SlabHeights:
         #: Are slabs computed in a pipeline, the next one begun before the last is done?
         self._in_pipeline = False
         #: The least height that keeps the number of special rows within ``tuning.most_rows``.
-        self._fewest = ceil(m / tuning.most_rows) if disk_size is None else 1
+        self._fewest = ceil(m / tuning.most_rows) if run.disk_size is None else 1
         #: The least height of a slab alone: its work is many times that of filling the device.
         filling = plan.device_rows * ceil(tuning.fill_times * plan.pipeline_lag / n)
         self._alone = max(self._fewest, min(filling, m))
@@ -107,9 +104,8 @@ class SlabHeights:
         while self._begun and self._begun[0].bytes:
             self._row_bytes = self._begun.pop(0).bytes
             self._used += self._row_bytes
-        begun = len(self._begun) * self._row_bytes
-        left = self.disk_size - self._used - begun - reserved(self._tuning)
-        return max(0, left) // self._row_bytes
+        left = self.disk_size - self._used - reserved(self._tuning)
+        return max(0, left // self._row_bytes - len(self._begun))
 
     def least_size(self) -> int:
         """The least ``disk_size`` with space for one more row."""

@@ -26,7 +26,7 @@ from ..tiles.slabs import TileMap
 from ..tiles.tile import Hit
 from .band import DiskFull, SavingEngine
 from .container import writing
-from .interval import Clock
+from .interval import SavedRun
 from .store import Store
 from .sweep import SavedSweep
 
@@ -46,7 +46,7 @@ def saved_strands(store: Store, resources: AlignResources) -> Callable[[Job], St
 
     def strand(job: Job) -> SavedStrand:
         part = store.part(job) if store.job.both else store
-        return SavedStrand(part, Clock(part, stop_at), resources.disk_size)
+        return SavedStrand(SavedRun(part, stop_at, resources.disk_size))
 
     return strand
 
@@ -55,28 +55,25 @@ def saved_strands(store: Store, resources: AlignResources) -> Callable[[Job], St
 class SavedStrand(StrandStore):
     """A strand that is saved in a folder."""
 
-    store: Store
-    clock: Clock
-    #: Bytes that the folder may take.
-    disk_size: int | None
+    run: SavedRun
 
     def known(self) -> Found | None:
-        found = saved_result(self.store)
+        found = saved_result(self.run.store)
         if found is not None:
             self._tidy()
         return found
 
     def _tidy(self) -> None:
-        if self.store.whole is not None:  # one of two
+        if self.run.store.whole is not None:  # one of two
             with suppress(CheckpointError):  # a finished one can be read where nothing is written
-                self.store.drop("rows", "walk", "band")
+                self.run.store.drop("rows", "walk", "band")
 
     def begin_anew(self, progress: PairProgress) -> None:
         progress.run.check, progress.run.watched = self._stop_if_late, True
 
     def save(self, found: Found) -> None:
-        found.stats.seconds = self.clock.seconds()
-        save_result(self.store, found)
+        found.stats.seconds = self.run.seconds()
+        save_result(self.run.store, found)
         self._tidy()
 
     def banded(
@@ -86,19 +83,19 @@ class SavedStrand(StrandStore):
         assumed: int | None,
         find: Callable[[Engine], Banded],
     ) -> Banded:
-        store, run = self.store, progress.run
+        store, told = self.run.store, progress.run
         if store.has("whole") or store.has("rows-*"):
             return Banded()
-        run.muted = run.watched = True  # while saved tiles are read; it is said how much was done
-        run.check = lambda: None
+        told.muted = told.watched = True  # while saved tiles are read; it is said how much was done
+        told.check = lambda: None
         try:
             with writing() as writer:
-                saving = SavingEngine(engine, self.clock, writer, self.disk_size, assumed, run)
+                saving = SavingEngine(engine, self.run, writer, assumed, told)
                 found = find(saving)
                 saving.seal()
         except DiskFull:
             found = Banded()
-        run.muted = False
+        told.muted = False
         if found.end is not None:
             return found
         store.save_arrays("whole", {}, {})  # so a later run does not try it
@@ -106,15 +103,15 @@ class SavedStrand(StrandStore):
         return Banded()
 
     def sweep(self, engine: Engine, progress: PairProgress, prune: bool, stats: Stats) -> Swept:
-        return SavedSweep(engine, self.clock, self.disk_size, progress, prune, stats).swept()
+        return SavedSweep(engine, self.run, progress, prune, stats).swept()
 
     def traceback(self, end: Hit, plan: Plan) -> Path:
-        return SavedTraceback(self.clock, end, plan.tuning.saving.least_seconds).path
+        return SavedTraceback(self.run, end, plan.tuning.saving.least_seconds).path
 
     def _stop_if_late(self) -> None:
         """End a computation that is not saved, which can stop at any time."""
-        if self.clock.late():
-            how = self.store.how
+        if self.run.late():
+            how = self.run.store.how
             raise Stopped(f"stopped as asked, while a path was computed again; {how}")
 
 
@@ -122,35 +119,35 @@ class SavedTraceback:
     """The traceback from ``end``, saved in parts that are at least ``least_seconds`` apart.
     ``path``: as far as earlier runs came."""
 
-    def __init__(self, clock: Clock, end: Hit, least_seconds: float) -> None:
-        self._clock, self._end, self._least_seconds = clock, end, least_seconds
+    def __init__(self, run: SavedRun, end: Hit, least_seconds: float) -> None:
+        self._run, self._end, self._least_seconds = run, end, least_seconds
         self._saved_at = time.monotonic()
         self.path, self._files = Path(end.row, end.column), 0
         moves: list[NDArray[np.uint8]] = []
-        while (saved := clock.store.arrays(self._name())) is not None:
+        while (saved := run.store.arrays(self._name())) is not None:
             arrays, facts = saved
             if facts["end"] != [end.score, end.row, end.column]:
                 break
             moves += [arrays["moves"]] if "moves" in arrays else []
             place = {name: facts[name] for name in PLACE if name in facts}
             self.path = Path(moves=list(moves), **place)
-            clock.before = max(clock.before, facts["seconds"])
+            run.before = max(run.before, facts["seconds"])
             self._files += 1
         self._moves, self.path.after = len(moves), self.after
 
     def after(self, path: Path) -> None:
         """Save the new moves, if the last ones were saved some time ago or the run has to stop."""
-        clock, stop = self._clock, self._clock.late()
+        run, stop = self._run, self._run.late()
         if not stop and time.monotonic() - self._saved_at < self._least_seconds:
             return
         self._saved_at = time.monotonic()
         moves, end = np.concatenate(path.moves[self._moves :]), self._end
         facts = {name: getattr(path, name) for name in PLACE}
-        facts |= {"end": [end.score, end.row, end.column], "seconds": clock.seconds()}
-        clock.store.save_arrays(self._name(), {"moves": moves}, facts)
+        facts |= {"end": [end.score, end.row, end.column], "seconds": run.seconds()}
+        run.store.save_arrays(self._name(), {"moves": moves}, facts)
         self._moves, self._files = len(path.moves), self._files + 1
         if stop:
-            raise clock.stopped(f"all cells{clock.store.what} and a part of the path are")
+            raise run.stopped(f"all cells{run.store.what} and a part of the path are")
 
     def _name(self) -> str:
         return f"walk-{self._files:06}"

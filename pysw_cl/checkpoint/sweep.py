@@ -23,190 +23,161 @@ from ..tiles.contract import Engine
 from ..tiles.slabs import Slab, Slabs, TileMap
 from ..tiles.special_lines import RestartGrid
 from ..tiles.sweep import sweep
-from ..tiles.tile import Bound, Hit, Hits, Limits, Want
-from . import interval
-from .container import DamagedFile, EdgeSink, EdgeWriter, SealedFile, StoredEdge, Writer, writing
+from ..tiles.tile import Bound, Hit, Hits, Limits
+from .container import DamagedFile, EdgeSink, EdgeWriter, SealedFile, StoredEdge, writing
+from .interval import SavedRun, SlabHeights
 from .store import Store
 
 
-class SavedSweep:
-    """The sweep of a job's matrix; earlier runs may have saved slabs of it.
+class SavedSweep(Slabs):
+    """The sweep of a job's matrix, and its slabs, each of which is saved when it is computed.
 
-    ``disk_size``: bytes that the folder may take (None: see :mod:`pysw_cl.checkpoint.interval`).
-    The run ends at the first special row after ``clock`` says so.  ``stats`` counts what the sweep
-    cost, earlier runs included.
+    Earlier runs may have saved slabs of it; the rows that they left are gaps, and ``start`` and
+    ``stop`` are those of the gap that is being computed.  The run ends at the first special row
+    after it is late.  ``stats`` counts what the sweep cost, earlier runs included.
     """
 
     def __init__(
-        self,
-        engine: Engine,
-        clock: interval.Clock,
-        disk_size: int | None,
-        progress: PairProgress,
-        prune: bool,
-        stats: Stats,
+        self, engine: Engine, run: SavedRun, progress: PairProgress, prune: bool, stats: Stats
     ) -> None:
-        self.engine, self.clock, self.stats = engine, clock, stats
-        self._disk_size, self._progress, self._prune = disk_size, progress, prune
-        self.store, self.job, self.problem = clock.store, clock.store.job, clock.store.job.problem
-        self.m, self.n = self.problem.shape
-        plan, self.want_path = engine.plan, self.job.output == "path"
+        self._engine, self._run, self._stats = engine, run, stats
+        self._progress, self._prune = progress, prune
+        self._store, self._job, self._problem = run.store, run.store.job, run.store.job.problem
+        self._shape = m, n = self._problem.shape
+        plan, self._want_path = engine.plan, self._job.output == "path"
         #: The special columns.
-        self.columns: list[int] = []
-        if self.want_path:
-            self.columns = grid_places(plan.tuning.traceback, self.n, 1)[1:-1]
-        #: Rows left to compute.
-        self.todo = self.m
-        #: The sound slabs of earlier runs, and the files that this run has written.
-        self.slabs = _sound_slabs(self.store, self.want_path, self.columns)
-        self.written: list[FilePath] = []
+        self._columns: list[int] = []
+        if self._want_path:
+            self._columns = grid_places(plan.tuning.traceback, n, 1)[1:-1]
+        #: The sound slabs of earlier runs.
+        self._slabs = _sound_slabs(self._store, self._want_path, self._columns)
+        #: The files of the slabs that are begun, by their first rows, and those written already.
+        self._files: dict[int, EdgeWriter] = {}
+        self._written: list[FilePath] = []
         #: The best cell, if one is known.
-        self.best: list[Hit] = []
+        self._best: list[Hit] = []
         #: The tile map of each slab, by its first row.
-        self.maps: dict[int, TileMap] = {}
-        for slab in self.slabs:
-            self.maps[rows_of(slab)[0]] = TileMap.of_facts(slab.facts["tiles"])
+        self._maps: dict[int, TileMap] = {}
+        for slab in self._slabs:
+            self._maps[rows_of(slab)[0]] = TileMap.of_facts(slab.facts["tiles"])
             done = slab.facts["done"]
-            self.better([Hit(*done["best"])] if done["best"] else [])
-            if done["seconds"] >= clock.before:
-                clock.before = done["seconds"]
+            self._better([Hit(*done["best"])] if done["best"] else [])
+            if done["seconds"] >= run.before:
+                run.before = done["seconds"]
                 stats.cells, stats.launches = done["cells"], done["launches"]
                 stats.pruned, stats.again = done["pruned"], done.get("again", 0)
-        self.heights = interval.SlabHeights(
-            self.m,
-            self.n,
-            plan,
-            disk_size=disk_size,
-            used=self.store.used(),
-            free=self.store.free(),
-            stop_at=clock.stop_at,
-        )
+        self._heights = SlabHeights(m, n, plan, run)
 
     def swept(self) -> Swept:
         """The best end, after the slabs that are not saved were computed."""
-        places = [0, *chain.from_iterable(map(rows_of, self.slabs)), self.m]
+        m, n = self._shape
+        places = [0, *chain.from_iterable(map(rows_of, self._slabs)), m]
         gaps = [gap for gap in zip(places[::2], places[1::2], strict=True) if gap[0] < gap[1]]
-        if not self.want_path:  # rows above those that are saved are needed no more
-            gaps = [gap for gap in gaps if gap[1] == self.m]
-        if gaps and not self.slabs and self.heights.rows_left() < 1:
+        if not self._want_path:  # rows above those that are saved are needed no more
+            gaps = [gap for gap in gaps if gap[1] == m]
+        if gaps and not self._slabs and self._heights.rows_left() < 1:
             raise self._no_space()
-        self.todo = sum(stop - start for start, stop in gaps)
-        tell = self._progress.sweep(begun=1 - self.todo / self.m)
-        with writing() as writer:
-            for start, stop in gaps:
-                self._fill_gap(writer, start, stop, tell)
-        end = self.problem.best_end(self.best)
-        tiles = TileMap.joined((self.m, self.n), self.maps)
-        return Swept(end, tiles, self._grid() if self.want_path and self.job.better(end) else None)
+        #: Rows to compute, and those among them whose slab is not begun.
+        self._todo = self._left = sum(stop - start for start, stop in gaps)
+        tell = self._progress.sweep(begun=1 - self._todo / m)
+        with writing() as self._writer:
+            for self.start, self.stop in gaps:
+                self._fill_gap(tell)
+        end, tiles = self._problem.best_end(self._best), TileMap.joined((m, n), self._maps)
+        return Swept(
+            end, tiles, self._grid() if self._want_path and self._job.better(end) else None
+        )
 
-    def better(self, hits: Iterable[Hit]) -> None:
+    def _better(self, hits: Iterable[Hit]) -> None:
         """Some cells, one of which may be the best known from now on."""
-        self.best = sorted([*self.best, *hits])[:1]
+        self._best = sorted([*self._best, *hits])[:1]
 
     def _grid(self) -> RestartGrid:
         """The special rows and columns on disk."""
-        slabs = sorted([*self.slabs, *map(SealedFile, self.written)], key=rows_of)
+        slabs = sorted([*self._slabs, *map(SealedFile, self._written)], key=rows_of)
         starts = [(rows_of(slab)[0], slab) for slab in slabs]
         return RestartGrid(
-            self.problem.edges,
+            self._problem.edges,
             {rows_of(slab)[1]: _last_row(slab) for slab in slabs[:-1]},
-            {column: StoredEdge(f"column {column}", starts) for column in self.columns},
+            {column: StoredEdge(f"column {column}", starts) for column in self._columns},
         )
 
     def _no_space(self) -> InputError | CheckpointError:
         """The error where not one special row fits on the disk."""
-        size, least = self.heights.disk_size, self.heights.least_size()
-        little = f"is too little for one row of {self.n:,} cells"
-        if self._disk_size is not None:
+        size, least = self._heights.disk_size, self._heights.least_size()
+        little = f"is too little for one row of {self._shape[1]:,} cells"
+        if self._run.disk_size is not None:
             return InputError(
                 f"disk_size is {size:,} bytes, which {little}; give at least {least:,}"
             )
-        most = self.engine.plan.tuning.saving.most_bytes
+        most = self._engine.plan.tuning.saving.most_bytes
         return CheckpointError(
-            f"{self.store.folder} may take {size:,} bytes, half of what is free on its disk and "
+            f"{self._store.folder} may take {size:,} bytes, half of what is free on its disk and "
             f"{most:,} at most, which {little}; free space, take a folder on another disk, or give "
             f"a disk_size of at least {least + 100:,}"  # job.json says it, too
         )
 
-    def _fill_gap(self, writer: Writer, start: int, stop: int, tell: Tell) -> None:
-        """Compute and save rows [start, stop)."""
-        edges, before = self.problem.edges, (self.m - self.todo) * self.n
+    def _fill_gap(self, tell: Tell) -> None:
+        """Compute and save the rows of a gap.  The best cell known is the bound for pruning."""
+        self._heights.pipelined(None)
+        (m, n), edges = self._shape, self._problem.edges
+        before, start = (m - self._todo) * n, self.start
         if start:
-            above = next(_last_row(slab) for slab in self.slabs if rows_of(slab)[1] == start)
+            above = next(_last_row(slab) for slab in self._slabs if rows_of(slab)[1] == start)
             edges = replace(edges, corner=edges.left.h_at(start - 1), top=above)
-        sweep(
-            self.engine,
-            self.problem,
-            edges,
-            *self._aim(),
-            slabs=_SavedSlabs(self, writer, start, stop),
-            progress=lambda cells, _: tell(before + cells, self.m * self.n),
-        )
-
-    def _aim(self) -> tuple[Want, Limits]:
-        """Where a gap is searched for the best cell, and the bound for pruning, by the best cell
-        known now."""
-        want, limits = self.problem.aim(self._prune, self.job.beat)
-        for best in self.best:
+        want, limits = self._problem.aim(self._prune, self._job.beat)
+        for best in self._best:
             want = replace(want, threshold=best.score)
             if limits.bound is not None:
                 limits = Limits(Bound(best.score, best.row, best.column, limits.bound.match))
-        return want, limits
 
+        def progress(cells: int, _: int) -> None:
+            tell(before + cells, m * n)
 
-class _SavedSlabs(Slabs):
-    """The slabs of a gap: rows [start, stop) of the matrix.  Each is saved when it is computed."""
+        sweep(self._engine, self._problem, edges, want, limits, slabs=self, progress=progress)
 
-    def __init__(self, run: SavedSweep, writer: Writer, start: int, stop: int) -> None:
-        self._run, self._writer, self.start, self.stop = run, writer, start, stop
-        run.heights.pipelined(None)
-        #: The files of the slabs that are begun, by their first rows.
-        self._files: dict[int, EdgeWriter] = {}
-        #: Rows, of this gap and others, whose slab is not begun.
-        self._left = run.todo
+    # The slabs of the gap
 
     def pipelined(self, rows: tuple[int, int] | None) -> None:
-        self._run.heights.pipelined(rows)
+        self._heights.pipelined(rows)
 
     def shape(self, rows: int) -> tuple[int, int]:
-        return self._run.engine.plan.tile_shape(rows, self._run.n)
+        return self._engine.plan.tile_shape(rows, self._shape[1])
 
     def begin(self, row: int) -> Slab:
-        run = self._run
-        end = row + run.heights.height(self._left, self.stop - row)
+        end = row + self._heights.height(self._left, self.stop - row)
         self._left -= end - row
-        file = self._files[row] = run.store.edges(
-            self._writer, f"rows-{row:012}-{end:012}", start=row, end=end
-        )
-        run.heights.saving(file)
-        columns = {column: EdgeSink(file, f"column {column}", row) for column in run.columns}
-        return Slab(row, end, columns, None if end == run.m else EdgeSink(file, "row"))
+        name = f"rows-{row:012}-{end:012}"
+        file = self._store.edges(self._writer, name, start=row, end=end)
+        self._files[row] = file
+        self._heights.saving(file)
+        columns = {column: EdgeSink(file, f"column {column}", row) for column in self._columns}
+        return Slab(row, end, columns, None if end == self._shape[0] else EdgeSink(file, "row"))
 
     def computed(self, slab: Slab, hits: Hits) -> None:
         """Save a slab; raises `Stopped` if the run has to end now."""
-        run, found = self._run, slab.found
-        run.better(hits)
-        stats = run.stats
+        run, found, stats, (m, n) = self._run, slab.found, self._stats, self._shape
+        self._better(hits)
         stats.add_cost(found)
         stats.pruned += found.pruned_cells
-        tiles = run.maps[slab.start] = found.tile_map((slab.rows, run.n), slab.start)
+        tiles = self._maps[slab.start] = found.tile_map((slab.rows, n), slab.start)
         done = {
-            "best": next(([best.score, best.row, best.column] for best in run.best), None),
+            "best": next(([best.score, best.row, best.column] for best in self._best), None),
             "cells": dict(stats.cells),  # it is written later
             "launches": stats.launches,
             "again": stats.again,
             "pruned": stats.pruned,
-            "seconds": run.clock.seconds(),
+            "seconds": run.seconds(),
         }
         file = self._files.pop(slab.start)
-        file.seal({"columns": run.columns, "done": done, "tiles": tiles.facts()})
-        run.written.append(file.path)
-        run.todo -= slab.rows
-        run.heights.computed(slab.rows, self._writer.seconds)
-        if run.todo and run.clock.late():
+        file.seal({"columns": self._columns, "done": done, "tiles": tiles.facts()})
+        self._written.append(file.path)
+        self._todo -= slab.rows
+        self._heights.computed(slab.rows, self._writer.seconds)
+        if self._todo and run.late():
             self._writer.flush()
-            share = f"{100 - 100 * run.todo / run.m:.1f}% of the cells"
-            raise run.clock.stopped(f"{share}{run.store.what} are")
+            share = f"{100 - 100 * self._todo / m:.1f}% of the cells"
+            raise run.stopped(f"{share}{self._store.what} are")
 
 
 def rows_of(slab: SealedFile) -> tuple[int, int]:

@@ -251,7 +251,7 @@ def test_a_path_goes_on_by_a_plan_with_other_special_columns(
     columns = {"held.path_cells": 0, "traceback.least_side": 16}
     run = tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr(interval.Clock, "late", lambda self: next(asked) > 0)
+        patch.setattr(interval.SavedRun, "late", lambda self: next(asked) > 0)
         with pytest.raises(Stopped, match="a part of the path"):
             pysw_cl.align(a, b, plan={**plan, **columns}, checkpoint=run)
     found = pysw_cl.resume(run, plan={**plan, "engine": "reference"})

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pysw_cl.checkpoint.interval import SlabHeights
+from pysw_cl.checkpoint.interval import SavedRun, SlabHeights
 from pysw_cl.planning.parameters import SavingTuning
 
 GIB = 1 << 30
@@ -21,8 +21,10 @@ class Run:
         self.now, self.m, self.n, self.speed = 0.0, m, n, speed
         plan: Any = SimpleNamespace(strip_rows=1000, tuning=SimpleNamespace(saving=SavingTuning()))
         plan.device_rows, plan.pipeline_lag = how.pop("device", (2000, 0))
-        given: dict[str, Any] = {"disk_size": None, "used": 0, "free": 1 << 50, "stop_at": None}
-        self.decides = SlabHeights(m, n, plan, **given | how, clock=lambda: self.now)
+        free = how.pop("free", 1 << 50)
+        store: Any = SimpleNamespace(used=lambda: 0, free=lambda: free)
+        run = SavedRun(store, how.pop("stop_at", None), how.pop("disk_size", None))
+        self.decides = SlabHeights(m, n, plan, run, clock=lambda: self.now, **how)
 
     def heights(self, row_bytes: int, writer_seconds: float = 0.0, begun: int = 1) -> list[int]:
         """``begun``: bands that the device works on at once."""

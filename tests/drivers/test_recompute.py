@@ -179,7 +179,7 @@ def test_the_second_time_stops_when_it_is_told_to(
 
     def late(self: SavedStrand, progress: PairProgress) -> None:
         """The time is over once a path was wrong."""
-        self.clock.stop_at = 0.0
+        self.run.stop_at = 0.0
         begin(self, progress)
 
     monkeypatch.setattr(SavedStrand, "begin_anew", late)
