@@ -25,9 +25,8 @@ except ImportError as error:
     ) from None
 
 from . import formats  # noqa: F401 - registers them in skbio.io
-from .batch import PairAlignResults, pair_align_many
 from .encoding import DELEGATED
-from .many import multi_align, pair_dists
+from .many import PairAlignResults, multi_align, pair_align_many, pair_dists
 from .pairs import install, pair_align, pair_align_nucl, pair_align_prot, uninstall, use
 
 __all__ = [
