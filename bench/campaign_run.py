@@ -22,8 +22,8 @@ from tuned import tuned
 from whole_reference import ReferenceAlignment, align_reference
 
 from pysw_cl.api.many import align_many_with
-from pysw_cl.drivers.batch_results import UNKNOWN, fields_of
-from pysw_cl.drivers.options import ManyOptions, Resources
+from pysw_cl.drivers.batch_results import UNKNOWN
+from pysw_cl.drivers.options import ManyOptions, Resources, fields_of
 from pysw_cl.engines.reference import fill
 from pysw_cl.errors import InputError, PyswError
 from pysw_cl.opencl.device import get_runtime

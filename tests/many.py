@@ -16,8 +16,7 @@ from tuned import tuned
 from whole_reference import ReferenceAlignment, align_reference
 
 from pysw_cl.api.many import align_many_with
-from pysw_cl.drivers.batch_results import FIELDS
-from pysw_cl.drivers.options import ManyOptions, Resources
+from pysw_cl.drivers.options import FIELDS, ManyOptions, Resources
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.lane_sets import LANE_SETS, PACKED_ITEMS
 from pysw_cl.results.stats import Stats

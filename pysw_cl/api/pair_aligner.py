@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from ..drivers.batch import BatchDriver
 from ..drivers.batch_layout import as_halves, blame, lengths_of
-from ..drivers.batch_results import UNKNOWN, Choose, PairResults, fields_of
-from ..drivers.batch_singles import OneByOne
-from ..drivers.options import ManyOptions, Resources
+from ..drivers.batch_results import UNKNOWN, Choose, OneByOne, PairResults
+from ..drivers.options import ManyOptions, Resources, fields_of
 from ..drivers.prepared import Batch
 from ..drivers.progress import Progress, RunProgress, Stage
 from ..engines.common import FreeEnd

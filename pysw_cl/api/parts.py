@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..drivers.batch_layout import as_halves
-from ..drivers.batch_singles import OneByOne
+from ..drivers.batch_results import OneByOne
 from ..drivers.options import ManyOptions, Resources
 from ..drivers.progress import Progress
 from ..errors import PyswError

@@ -16,7 +16,8 @@ from ..errors import InputError
 from ..sequences.alphabet import NO_CODE
 from .batch_launch import Batches, Bools, Ints
 from .batch_layout import Lengths, Part, PartOf, parts
-from .batch_results import FIELDS, HOW, PATHS, Choose, Minus, PairResults
+from .batch_results import HOW, PATHS, Choose, Minus, PairResults
+from .options import FIELDS
 from .prepared import Batch
 
 #: Pairs that fill the lanes of some threads.

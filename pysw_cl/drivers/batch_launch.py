@@ -24,8 +24,7 @@ from ..planning.lane_sets import WIDE
 from ..planning.parameters import PairTuning
 from ..results.stats import Stats
 from .batch_layout import Lengths, Part
-from .batch_results import FOUND, PATHS, TRACED, Choose, Minus
-from .batch_singles import OneByOne
+from .batch_results import FOUND, PATHS, TRACED, Choose, Minus, OneByOne
 
 if TYPE_CHECKING:
     from ..engines.batch.engine import BatchEngine

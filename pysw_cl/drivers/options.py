@@ -29,7 +29,6 @@ from ..scoring.arguments import check_sense
 from ..scoring.positions import PositionMatrix
 from ..scoring.scoring import Scoring, made_of, make_scoring, names_of
 from ..sequences.view import as_range, check_strand
-from .batch_results import fields_of
 from .problem import NO_FREE_ENDS, FreeEnds, check_mode
 from .progress import Progress
 
@@ -38,6 +37,15 @@ ManyOutput = Literal["score", "ends", "matches", "path"]
 _set = object.__setattr__
 #: A score that no comparison reaches, because its integers have 32 bits.
 UNREACHED = 1 << 32
+#: The fields of a row for each output, in order.
+FIELDS: dict[str, tuple[str, ...]] = {
+    "score": ("score",),
+    "ends": ("score", "query_end", "target_end"),
+    "matches": ("score", "query_end", "target_end", "matches", "columns"),
+    "path": tuple(
+        "score query_start query_end target_start target_end matches columns cigar".split()
+    ),
+}
 Kind = TypeVar("Kind", bound="Options")
 
 
@@ -77,6 +85,17 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
     ),
     "stop_after": _none_or(_from_zero, "a number of seconds or None"),
 }
+
+
+def fields_of(output: str, strand: str, second_best: bool = False) -> tuple[str, ...]:
+    """The fields of a row.  Where a query may be on the minus strand, a row of "ends" or "matches"
+    has its start, too: there a path ends at the start of the query as given."""
+    names = FIELDS[output] + ("second_best",) * second_best
+    if strand == "plus":
+        return names
+    if output in ("ends", "matches"):
+        names = ("score", "query_start", *names[1:])
+    return (*names, "strand")
 
 
 class Checked:

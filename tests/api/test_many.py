@@ -14,7 +14,7 @@ from tuned import tuned
 
 import pysw_cl
 from pysw_cl.drivers import batch, batch_layout
-from pysw_cl.drivers.batch_results import FIELDS
+from pysw_cl.drivers.options import FIELDS
 from pysw_cl.drivers.prepared import Batch
 from pysw_cl.errors import InputError, RangeError, ScoringError, SequenceError
 from pysw_cl.folders import kernel_source

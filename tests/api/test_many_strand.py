@@ -12,7 +12,7 @@ from many import LANES, align_many_stats, plan_of, skip_lanes
 from tuned import tuned
 
 import pysw_cl
-from pysw_cl.drivers.batch_results import FIELDS, fields_of
+from pysw_cl.drivers.options import FIELDS, fields_of
 from pysw_cl.errors import InputError, SequenceError
 
 STRANDS = ["minus", "both"]

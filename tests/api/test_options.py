@@ -19,9 +19,9 @@ from saving import REFERENCE, TINY, interrupted, key, options as small_job, pair
 import pysw_cl
 from pysw_cl.checkpoint.store import StoredResources
 from pysw_cl.drivers import options
-from pysw_cl.drivers.batch_results import FIELDS
 from pysw_cl.drivers.job import canonical
 from pysw_cl.drivers.options import (
+    FIELDS,
     AlignOptions,
     AlignResources,
     ManyOptions,
