@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from math import lcm
@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 from . import path_grid, sizes
 from .choose import Given, choose, in_strips, pipeline_bus_bytes, pipeline_slots, whole_pipeline
-from .execution import ByRows, HeldWhole, InParts, InSections
+from .execution import ByRows, HeldWhole, InParts, InStrips
 from .facts import DeviceFacts
 from .geometry import TileShape, spans
-from .plan import Plan, StriplessPlan
+from .plan import StriplessPlan
 from .sizes import Buffer
 
 NO_ENDS = (False, False, False, False)
@@ -32,42 +32,30 @@ BESIDE = 1.35
 TILE_BYTES = 272
 
 
-@dataclass(frozen=True)
-class Memory:
-    """Bytes of device memory by part (`Buffer.part`), and those of the largest allocation."""
+class Memory(NamedTuple):
+    """Bytes of device memory, and those of the largest allocation."""
 
-    parts: Counter[str] = field(default_factory=Counter)
+    total: int = 0
     largest: int = 0
 
-    @property
-    def total(self) -> int:
-        """All bytes."""
-        return self.parts.total()
-
-    def __add__(self, other: Memory) -> Memory:
-        return Memory(self.parts + other.parts, max(self.largest, other.largest))
-
-    def only(self, *parts: str) -> Memory:
-        """These parts, which others have allocated."""
-        return Memory(Counter({part: self.parts[part] for part in parts}))
+    def or_more(self, other: Memory, beside: int = 0) -> Memory:
+        """The larger total, and the largest allocation, of this and the ``other``, which is in use
+        ``beside`` so many bytes."""
+        return Memory(max(self.total, beside + other.total), max(self.largest, other.largest))
 
     @classmethod
-    def of(cls, buffers: Iterable[Buffer]) -> Memory:
+    def of(cls, buffers: Collection[Buffer]) -> Memory:
         """Of buffers, which have 4 bytes at least unless they are of letters."""
-        parts, whole = Counter[str](), Counter[str]()
-        for name, part, size in buffers:
-            parts[part] += size if part == "letters" else max(size, 4)
+        whole = Counter[str]()
+        for name, _, size in buffers:
             whole[name] += size
-        return cls(parts, max(whole.values(), default=0))
+        total = sum(size if part == "letters" else max(size, 4) for _, part, size in buffers)
+        return cls(total, max(whole.values(), default=0))
 
 
-NONE = Memory()
-
-
-def larger(one: Memory, other: Memory) -> Memory:
-    """The one with the larger total, and the largest allocation of both."""
-    most = max(one, other, key=lambda memory: memory.total)
-    return Memory(most.parts, max(one.largest, other.largest))
+def _bytes_of(buffers: Iterable[Buffer], *parts: str) -> int:
+    """Bytes of these parts of buffers."""
+    return sum(one.bytes for one in buffers if one.part in parts)
 
 
 def device_memory(given: Given, m: int, n: int, free_ends: tuple[bool, ...] = NO_ENDS) -> Memory:
@@ -83,8 +71,33 @@ def device_memory(given: Given, m: int, n: int, free_ends: tuple[bool, ...] = NO
     last_column = not given.local and (free_ends[3] or not last_row)
     whole = TileShape(m, n, given.local, bottom=last_row, right=last_column)
     whole = replace(whole, level=given.local or free_ends[0], after=given.local)
-    given = replace(given, seen=replace(given.seen, alike=False))
-    return _Job(given, whole).memory(bool(given.paths))
+    sweeps, plan = _Sweeps(replace(given, seen=replace(given.seen, alike=False))), given.plan
+    shape = plan.tile_shape(m, n)
+    rows, columns, compressed = [0, m], [0, n], False
+    if given.paths:
+        able = plan.captures_inside and given.device.speculative and shape == (m, n)
+        able = able and path_grid.compressible(given.scoring)
+        rows, columns, compressed = path_grid.special_lines(
+            plan.tuning.traceback,
+            m,
+            n,
+            path_grid.strip_rows(plan, *shape),
+            sizes.COMPRESSED_CELL_BYTES if able else None,
+            lambda lines: given.lines_fit(whole, lines, lines),
+        )
+    most, *kept = sweeps.sweep(rows, columns, shape, whole)
+    if not given.paths or isinstance(plan, StriplessPlan):
+        return most
+    if compressed:  # first the rows, then the columns
+        less = [
+            4 * sizes.compressed_words(length)[-1] * (len(places) - 2)
+            for length, places in ((n, rows), (m, columns))
+        ]
+        most = most.or_more(Memory(sum(kept) + less[0]))
+        most, kept = most.or_more(Memory(kept[1] + sum(less))), less
+    cell = _widest(rows), _widest(columns)
+    ahead = sweeps.ahead(m, n, cell, sum(kept))
+    return most.or_more(sweeps.trace(*cell) if ahead is None else ahead, sum(kept))
 
 
 def too_large(memory: Memory, device: DeviceFacts) -> str | None:
@@ -132,90 +145,37 @@ def _kinds(spans: list[range], inner: tuple[int, ...]) -> list[_Kind]:
     return found
 
 
-class _Lines(NamedTuple):
-    """The grid that a sweep keeps: its cuts, from 0 to the length of each side."""
-
-    rows: list[int]
-    columns: list[int]
-    #: Is it compressed after the sweep?
-    compressed: bool = False
-
-    @property
-    def cell(self) -> tuple[int, int]:
-        """The most rows and the most columns of a grid cell."""
-        return _widest(self.rows), _widest(self.columns)
-
-
 def _widest(places: Iterable[int]) -> int:
     """The longest way from one of these places to the next."""
     return max(b - a for a, b in pairwise(places))
 
 
 @dataclass(frozen=True)
-class _Job:
+class _Sweeps:
     """Goes through the sweeps and tiles of a comparison."""
 
     given: Given
-    #: What is asked of the whole matrix.
-    whole: TileShape
 
-    @property
-    def plan(self) -> Plan:
-        """The plan of all."""
-        return self.given.plan
-
-    def memory(self, path: bool) -> Memory:
-        """The most memory that it takes at once."""
-        m, n = self.whole.size
-        shape = self.plan.tile_shape(m, n)
-        lines = self._lines(m, n, shape) if path else _Lines([0, m], [0, n])
-        most, kept = self._swept(lines, shape, self.whole)
-        if not path or isinstance(self.plan, StriplessPlan):
-            return most
-        if lines.compressed:
-            # first the rows are compressed, then the columns
-            rows, columns = (
-                4 * sizes.compressed_words(length)[-1] * (len(places) - 2)
-                for length, places in ((n, lines.rows), (m, lines.columns))
-            )
-            after = Memory(Counter(special_rows=rows, special_columns=columns))
-            most = larger(most, kept + Memory(Counter(special_rows=rows)))
-            most, kept = larger(most, kept.only("special_columns") + after), after
-        ahead = self._ahead(lines.cell, kept.total)
-        beside = self._traced(*lines.cell, kept) if ahead is None else kept + ahead
-        return larger(most, beside)
-
-    def _lines(self, m: int, n: int, shape: tuple[int, int]) -> _Lines:
-        """The grid of special rows and columns of a whole matrix."""
-        given, tuning = self.given, self.plan.tuning.traceback
-        able = self.plan.captures_inside and given.device.speculative
-        able = able and path_grid.compressible(given.scoring)
-
-        def fits(lines: int) -> bool:
-            return given.lines_fit(TileShape(m, n), lines, lines)
-
-        cell_bytes = sizes.COMPRESSED_CELL_BYTES if able and shape == (m, n) else None
-        strip_rows = path_grid.strip_rows(self.plan, *shape)
-        return _Lines(*path_grid.special_lines(tuning, m, n, strip_rows, cell_bytes, fits))
-
-    def _swept(
-        self, lines: _Lines, shape: tuple[int, int], matrix: TileShape
-    ) -> tuple[Memory, Memory]:
-        """A sweep: the most memory that it takes, and that of its special lines, which stays."""
-        (m, n), inner_rows = matrix.size, tuple(lines.rows[1:-1])
-        matrix = replace(matrix, columns=tuple(lines.columns[1:-1]))
-        piped = self._pipeline(matrix, lines.rows)
+    def sweep(
+        self, rows: list[int], columns: list[int], shape: tuple[int, int], matrix: TileShape
+    ) -> tuple[Memory, int, int]:
+        """A sweep in tiles of this ``shape`` with a grid of special ``rows`` and ``columns``, from
+        0 to the length of each side: the most memory that it takes, and the bytes of its special
+        rows and columns, which stay."""
+        plan, (m, n), inner_rows = self.given.plan, matrix.size, tuple(rows[1:-1])
+        matrix = replace(matrix, columns=tuple(columns[1:-1]))
+        piped = self._pipeline(matrix, rows)
         if piped is not None:
-            return piped, NONE
-        most = kept = NONE
-        strip_rows, inside = path_grid.strip_rows(self.plan, *shape), self.plan.captures_inside
+            return piped, 0, 0
+        strip_rows, inside = path_grid.strip_rows(plan, *shape), plan.captures_inside
         down = spans(m, shape[0], strip_rows, () if inside else inner_rows, tiles=True)
         across = spans(n, shape[1], 1, () if inside else matrix.columns)
-        columns = set(_kinds(across, matrix.columns))
+        across_kinds = set(_kinds(across, matrix.columns))
+        most, kept_rows, kept_columns = Memory(), 0, 0
         seen: dict[TileShape, Memory] = {}
         for row in _kinds(down, inner_rows):
-            stays = NONE
-            for column in columns:
+            kept = kept_rows + kept_columns
+            for column in across_kinds:
                 one = replace(
                     matrix,
                     m=row.length,
@@ -227,16 +187,18 @@ class _Job:
                     level=matrix.level and row.first,
                 )
                 if one not in seen:
-                    seen[one], rows_stay, columns_stay = self.tile(one)
-                    stays += rows_stay if one.n == n else NONE
-                    stays += columns_stay if one.m == m else NONE
-                most = larger(most, kept + seen[one])
-            kept += stays
-        return most, kept
+                    buffers, stay = self._tile(one)
+                    seen[one] = Memory.of(buffers)
+                    if stay and one.rows and one.n == n:
+                        kept_rows += _bytes_of(buffers, "horizontal_bus", "special_rows")
+                    if stay and one.m == m:
+                        kept_columns += _bytes_of(buffers, "special_columns")
+                most = most.or_more(seen[one], kept)
+        return most, kept_rows, kept_columns
 
-    def tile(self, tile: TileShape) -> tuple[Memory, Memory, Memory]:
-        """The memory of a tile, in the way that the engine computes it; and what of it stays on the
-        device with its special rows, and with its special columns."""
+    def _tile(self, tile: TileShape) -> tuple[Collection[Buffer], bool]:
+        """The buffers of a tile, in the way that the engine computes it, and whether its special
+        rows and columns stay on the device."""
         execution = choose(tile, self.given)
         if isinstance(execution, InParts):  # the host keeps the cells of the cuts
             m, n = _widest((0, *execution.rows, tile.m)), _widest((0, *execution.columns, tile.n))
@@ -250,17 +212,12 @@ class _Job:
                 bottom=tile.bottom or bool(execution.rows),
                 right=tile.right or n < tile.n,
             )
-            return self.tile(part)[0], NONE, NONE
+            return self._tile(part)[0], False
         if isinstance(execution, ByRows):
-            buffers = execution.plan.buffers(tile, self.given.scoring)
-            return Memory.of(buffers), NONE, NONE
-        most = Memory.of(execution.buffers)
-        if isinstance(execution, InSections):
-            return most, NONE, NONE
-        if execution.until_built is not None:
-            most = max(most, Memory.of(execution.until_built.buffers), key=lambda one: one.total)
-        rows = most.only("horizontal_bus", "special_rows") if tile.rows else NONE
-        return most, rows, most.only("special_columns") if tile.columns else NONE
+            return execution.plan.buffers(tile, self.given.scoring), False
+        until_built = execution.until_built if isinstance(execution, InStrips) else None
+        ways = [one.buffers for one in (execution, until_built) if one is not None]
+        return max(ways, key=Memory.of), True
 
     def _pipeline(self, tile: TileShape, places: list[int]) -> Memory | None:
         """The memory of a pipeline of tiles as wide as ``tile``, which is as high as the matrix,
@@ -273,41 +230,40 @@ class _Job:
         count = sum(-(-(b - a) // height) for a, b in pairwise(places))
         if count < 2:
             return None
-        shared = [
+        part = replace(begun.tile, m=min(height, _widest(places)))
+        ways = [
+            in_strips(one.plan, one.program.score, part, given, linked=True).buffers
+            for one in (begun, begun.until_built)
+            if one is not None
+        ]
+        buffers = [
             Buffer("bus", "horizontal_bus", pipeline_bus_bytes(begun.plan, n)),
             Buffer("best", "scratch", 4),
             Buffer("tickets", "scratch", plan.tuning.pipeline.most_tiles * device.part_align),
             *begun.shared_letters,
         ]
-        part = replace(begun.tile, m=min(height, _widest(places)))
-        every = [begun, *([] if begun.until_built is None else [begun.until_built])]
-        ways = [in_strips(one.plan, one.program.score, part, given, linked=True) for one in every]
-        strips = max(ways, key=lambda way: Memory.of(way.buffers).total)
-        one = [
-            Buffer(f"{k}", buffer.part, sizes.pooled_bytes(max(buffer.bytes, 4), device.largest))
-            for k in range(min(pipeline_slots(plan), count))
-            for buffer in strips.buffers
-        ]
-        return Memory.of(shared + one)
+        for k in range(min(pipeline_slots(plan), count)):
+            for _, part_name, size in max(ways, key=Memory.of):
+                pooled = sizes.pooled_bytes(max(size, 4), device.largest)
+                buffers.append(Buffer(f"{k}", part_name, pooled))
+        return Memory.of(buffers)
 
-    def _traced(self, rows: int, columns: int, kept: Memory) -> Memory:
+    def trace(self, rows: int, columns: int) -> Memory:
         """The traceback through a grid cell, in one tile or by a finer grid."""
-        plan, cells = self.plan, self.plan.traceback_tile_cells
+        plan, cells = self.given.plan, self.given.plan.traceback_tile_cells
         small = rows <= plan.strip_rows and columns <= plan.tuning.traceback.least_columns
         if small or plan.moves_bytes(rows, columns) <= cells // 2:
-            return kept + self.tile(TileShape(rows, columns, moves=True))[0]
+            return Memory.of(self._tile(TileShape(rows, columns, moves=True))[0])
         # a path that enters the cell elsewhere may leave a part of it whose moves just fit
         high = bisect_right(range(1, rows), cells // 2, key=partial(plan.moves_bytes, n=columns))
-        part = self.tile(TileShape(max(1, high), columns, moves=True))[0]
-        moves_fit = Counter({**part.parts, "moves": cells // 2})
-        most = kept + replace(part, parts=moves_fit)
-        grid = path_grid.finer_grid(plan, rows, columns, cells)
-        shape, finer = grid[0], _Lines(*grid[1:])
-        swept, inner = self._swept(finer, shape, TileShape(rows, columns))
-        most = larger(most, kept + swept)
-        return larger(most, self._traced(*finer.cell, kept + inner))
+        buffers, _ = self._tile(TileShape(max(1, high), columns, moves=True))
+        part = Memory.of(buffers)
+        most = part._replace(total=part.total - _bytes_of(buffers, "moves") + cells // 2)
+        shape, *grid = path_grid.finer_grid(plan, rows, columns, cells)
+        swept, *kept = self.sweep(grid[0], grid[1], shape, TileShape(rows, columns))
+        return most.or_more(swept).or_more(self.trace(*map(_widest, grid)), sum(kept))
 
-    def _ahead(self, cell: tuple[int, int], kept: int) -> Memory | None:
+    def ahead(self, m: int, n: int, cell: tuple[int, int], kept: int) -> Memory | None:
         """What a path through all of the matrix takes beside the grid of the sweep, whose cells are
         at most ``cell`` and take ``kept`` bytes, where its tiles are computed before they are known
         to be needed; None where it is traced tile by tile.
@@ -315,7 +271,7 @@ class _Job:
         A level takes no more than its share of the path's memory, and no more than the tiles take
         that a path along the diagonal crosses.
         """
-        given, (m, n) = self.given, self.whole.size
+        given = self.given
         plan, device, tuning = given.plan, given.device, given.plan.tuning.speculation
         able = device.speculative and plan.captures_inside
         score = given.narrow(n) if able else None
@@ -328,13 +284,11 @@ class _Job:
         if not levels:
             return None
         letters = 2 * (m + quantum) + n + (n + 2 * plan.T if plan.lane_set.backwards else 0)
-        level_state, moves_state = (
-            sum(path_grid.group_bytes(p, p.B)) for p in (level_plan, moves_plan)
+        state = sum(
+            sum(path_grid.group_bytes(p, p.B)) for p in (level_plan, moves_plan, moves_plan)
         )
-        state = level_state + 2 * moves_state
-        shares = path_grid.level_shares(
-            plan.tuning, m, n, kept + letters + state, len(levels), device.largest
-        )
+        held = kept + letters + state
+        shares = path_grid.level_shares(plan.tuning, m, n, held, len(levels), device.largest)
         # tiles along the diagonal of the grid, and then of each tile of a launch
         extent, edges = (m, n), []
         for most, steps, tile in zip(shares, levels, [cell, *levels], strict=False):
@@ -353,14 +307,6 @@ class _Job:
         edges.append(int(min((1 - share) * shares[-1], capacity / moves * borders)))
         launched = min(tuning.most_tiles, 2 * max(1, capacity // moves))
         strips = -(-side // moves_plan.strip_rows)
-        return Memory(
-            Counter(
-                letters=letters,
-                state=state,
-                moves=capacity,
-                speculative=sum(edges),
-                scratch=launched * (TILE_BYTES + 4 * strips)
-                + 4 * sizes.RECORD_WORDS * moves_plan.B,
-            ),
-            max(capacity, *edges),
-        )
+        scratch = launched * (TILE_BYTES + 4 * strips) + 4 * sizes.RECORD_WORDS * moves_plan.B
+        total = letters + state + capacity + sum(edges) + scratch
+        return Memory(total, max(capacity, *edges))

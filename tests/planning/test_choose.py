@@ -14,7 +14,7 @@ from pysw_cl.engines.registry import engine_for, plan_on, setting_of
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.choose import Given, Seen, choose, is_held
-from pysw_cl.planning.execution import ByRows, InParts, InSections, InStrips
+from pysw_cl.planning.execution import ByRows, HeldWhole, InParts, InSections, InStrips
 from pysw_cl.planning.facts import DeviceFacts
 from pysw_cl.planning.geometry import TileShape
 from pysw_cl.planning.memory import Memory, device_memory
@@ -166,8 +166,9 @@ def test_what_is_held_is_held_for_all() -> None:
             held = is_held(plan, m, n, paths, 1 << 40)
             facts = runtime.facts
             setting = Given(plan, SCORINGS[0], holds=True, paths=paths, device=facts)
+            whole = Memory.of(HeldWhole(plan, m, n).buffers)
             assert bool(sweep_of(setting, m, n).counts["held", "launch"]) == held
-            assert (device_memory(setting, m, n).parts["letters"] == 0) == held
+            assert (device_memory(setting, m, n) == whole) == held
 
 
 def test_a_device_that_is_too_small_gets_parts() -> None:
