@@ -15,10 +15,10 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from ..planning.choose import Given
 from ..planning.model.predict import Foreseen
 from ..planning.model.runs import Name, Strips, sweep_of, swept_again
 from ..planning.model.times import CUT, lag_of
+from ..planning.program import Given
 from ..sequences.alphabet import is_nucleotide
 from ..sequences.kmers import OTHERS, K, Sample, samples_of
 from ..sequences.view import Frame

@@ -3,91 +3,16 @@ a device's facts and by what letters and edges say."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import lcm
 
-from ..scoring.scoring import Scoring
 from .execution import ByRows, InParts, InSections, InStrips, TileExecution
-from .facts import UNLIMITED, DeviceFacts
+from .facts import DeviceFacts
 from .geometry import Grid, TileShape, fit, may_be_wide, piped_height
-from .path_grid import lines_fit
 from .plan import Plan, StriplessPlan
-from .program import (
-    in_mixed_lanes,
-    mixed_plan,
-    narrow_score,
-    planned,
-    program_of,
-    seldom_waits,
-    widths_of,
-)
+from .program import Given, in_mixed_lanes, mixed_plan, planned, program_of, seldom_waits
 from .sections import Sections, first_overlap, sections_of, sooner_by_rows, span
-from .sizes import HELD_CELL_BYTES, bus_bytes, held_numbers, sharing_warps, warps_of
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What the letters and the edges of a tile say, which is asked only where it matters; here what
-    is assumed of a tile that nobody has seen."""
-
-    few: bool = False
-    alike: bool = False
-
-    def four(self) -> bool:
-        """Has the target none but the first four letters of the alphabet?"""
-        return self.few
-
-    def excess(self) -> int:
-        """How far is the edges' highest H above the floor of a local tile, or the top edge of
-        another one?"""
-        return 0
-
-    def related(self) -> bool:
-        """Do the letters look as if an alignment leads through much of the tile?"""
-        return self.alike
-
-
-@dataclass(frozen=True)
-class Given:
-    """What decides beside the shape of a tile, or of a whole comparison.  The letters of one are
-    taken to be alike (`Seen`) where an alignment leads through many square tiles, or rows are kept
-    for its path."""
-
-    plan: Plan
-    scoring: Scoring
-    #: Is H never below 0?
-    local: bool = True
-    device: DeviceFacts = UNLIMITED
-    seen: Seen = field(default_factory=Seen)
-    #: The row scan's plan, if it may compute tiles.
-    row_scan: Plan | None = None
-    #: Columns by which sections overlap at least, if shorter ones have been refused.
-    overlap: int = 0
-    #: May tiles be cut into sections?
-    cuts: bool = True
-    #: May small matrices be held whole?  Of how many is a path wanted, too?
-    holds: bool = False
-    paths: int = 0
-
-    def narrow(self, columns: int, plan: Plan | None = None) -> str | None:
-        """The score file of narrow lanes for so many columns; None: there are none, or they cannot
-        compute it."""
-        plan = plan or self.plan
-        if plan.lane_set.narrow is None:
-            return None
-        return narrow_score(plan, self.scoring, columns, self.four(plan), self.local)
-
-    def four(self, plan: Plan) -> bool:
-        """Can narrow lanes look up the scores of four letters at once, and are there no others?"""
-        return self.device.byte_permute and plan.lane_set.scores.permute4 and self.seen.four()
-
-    def is_held(self, m: int, n: int) -> bool:
-        """Is an m x n matrix held whole?"""
-        return self.holds and is_held(self.plan, m, n, self.paths, self.device.largest)
-
-    def lines_fit(self, tile: TileShape, rows: int, columns: int) -> bool:
-        """Does the device hold so many special rows and columns of a tile?"""
-        return lines_fit(self.plan, *tile.size, rows, columns, self.device)
+from .sizes import bus_bytes, sharing_warps, warps_of
 
 
 def choose(tile: TileShape, given: Given) -> TileExecution:
@@ -108,14 +33,14 @@ def choose(tile: TileShape, given: Given) -> TileExecution:
     inner = len(tile.rows), len(tile.columns)
     if any(inner) and not (plan.captures_inside and given.lines_fit(tile, *inner)):
         return InParts(tile.rows, tile.columns)
-    same = given.scoring, tile.size, tile.rows, narrow, given.local
-    fits, score = planned(plan, *same, tile.best and not tile.collects)
+    same, score = (given, tile.size, tile.rows, narrow), narrow or given.scoring.source.file
+    fits = planned(*same, tile.best and not tile.collects)
     if fits is None:  # no strips end at all special rows
         return InParts(tile.rows, ())
     found = in_strips(fits, score, tile, given)
     if fits.lanes != plan.lane_set.mixed:
         return found
-    usual = planned(plan, *same)[0]
+    usual = planned(*same)
     return found if usual is None else _when_built(found, in_strips(usual, score, tile, given))
 
 
@@ -127,7 +52,7 @@ def choose_pipeline(tile: TileShape, rows_below: int, given: Given) -> InStrips 
     if not able or tile.moves or tile.forbidden or tile.collects or tile.rows or not rows_below:
         return None
     narrow = given.narrow(tile.n)
-    usual, score = planned(plan, given.scoring, size, (), narrow, given.local)
+    usual, score = planned(given, size, (), narrow), narrow or given.scoring.source.file
     if usual is None or tile.m % usual.strip_rows:
         return None
     # the device's memory has to hold two tiles like this one
@@ -136,7 +61,7 @@ def choose_pipeline(tile: TileShape, rows_below: int, given: Given) -> InStrips 
     if bus > device.largest or not half_holds(device, bus, 2 * rows):
         return None
     best = tile.best and seldom_waits(plan, tile.n)
-    fits, _ = planned(plan, given.scoring, size, (tile.m,), narrow, given.local, best)
+    fits = planned(given, size, (tile.m,), narrow, best)
     found = in_strips(usual, score, tile, given, linked=True)
     if fits is None or fits.lanes != plan.lane_set.mixed:
         return found
@@ -213,31 +138,29 @@ def in_strips(
 ) -> InStrips:
     """A tile in strips by the plan that ``fits`` it.  ``linked``: is it one of a pipeline?"""
     plan = fits.for_moves(*tile.size) if tile.moves else fits
-    form, B, scoring, local = plan.form, plan.B, given.scoring, given.local
+    form, B = plan.form, plan.B
     if tile.moves and form == "two-phase":
         form, B = "ticketed", 1  # a single group waits for no other
     grid = fit(*tile.size, B, plan.T, plan.alpha, form, given.device.least_T)
-    prunes = tile.after and not tile.collects and (tile.best or not local)
+    prunes = tile.after and not tile.collects and (tile.best or not given.local)
     apart = tile.collects or tile.moves or tile.forbidden or grid.form != "ticketed"
     at_once = B if linked else grid.B
     warps = warps_of(plan.lane_set, given.device, at_once) if form == "ticketed" else 1
     program = program_of(
         plan,
-        scoring,
+        given,
         score,
-        local,
+        2 if tile.collects else int(tile.best),
+        apart,
         form=grid.form,
         T=grid.T,
-        widths=widths_of(plan, scoring, local, tile.best, apart),
-        best=2 if tile.collects else int(tile.best),
         moves=tile.moves,
         forbidden=tile.forbidden,
         prunes=prunes and plan.lane_set.prunes,
-        unroll=given.device.unroll,
         warps=warps,
     )
     strip_groups = -(-grid.B // warps) * warps
-    return InStrips(tile, program, grid, strip_groups, scoring.source.sizes(score), linked)
+    return InStrips(tile, program, grid, strip_groups, given.scoring.source.sizes(score), linked)
 
 
 def cut(tile: TileShape, given: Given, narrow: str | None) -> Sections | None:
@@ -286,26 +209,12 @@ def _in_sections(tile: TileShape, given: Given, sections: Sections) -> InSection
     score = given.narrow(tile.n, plan) or scoring.source.file
     program = program_of(
         plan,
-        scoring,
+        given,
         score,
-        given.local,
-        widths=widths_of(plan, scoring, given.local, tile.best, apart=True),
-        best=2 if tile.collects else int(tile.best),
-        unroll=device.unroll,
+        2 if tile.collects else int(tile.best),
         warps=warps,
         many=True,
         sections=True,
         flat=tile.level and grid.strips == 1 and not tile.bottom,
     )
     return InSections(tile, program, grid, strip_groups, scoring.source.sizes(score), sections)
-
-
-def is_held(plan: Plan, m: int, n: int, paths: int, largest: int) -> bool:
-    """Is a matrix held whole of which so many paths are wanted (0: a score)?  Narrow matrices have
-    many cells of padding, which count.  ``largest``: bytes of the device's largest allocation."""
-    tuning = plan.tuning.held
-    most = min(tuning.top_cells, paths * tuning.path_cells) if paths else tuning.score_cells
-    if plan.lane_set.per_item is not None or m * n > most:
-        return False
-    numbers = held_numbers(m, n)
-    return numbers <= 2 * most and 2 * HELD_CELL_BYTES * numbers <= largest

@@ -17,11 +17,12 @@ from math import lcm
 from typing import NamedTuple
 
 from . import path_grid, sizes
-from .choose import Given, choose, in_strips, pipeline_bus_bytes, pipeline_slots, whole_pipeline
+from .choose import choose, in_strips, pipeline_bus_bytes, pipeline_slots, whole_pipeline
 from .execution import ByRows, HeldWhole, InParts, InStrips
 from .facts import DeviceFacts
 from .geometry import TileShape, spans
 from .plan import StriplessPlan
+from .program import Given
 from .sizes import Buffer
 
 NO_ENDS = (False, False, False, False)

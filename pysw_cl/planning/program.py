@@ -3,15 +3,18 @@ sections of one, or many tiles."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
 from ..scoring.scoring import Scoring
 from . import sizes
+from .facts import UNLIMITED, DeviceFacts
+from .geometry import TileShape
 from .lane_sets import LANE_SETS, MIXED
 from .model.times import lag_of
+from .path_grid import lines_fit
 from .plan import Plan
 
 #: Narrow lanes use a query profile from so many columns on.
@@ -28,30 +31,96 @@ LEAST_LAGS = 2
 LEAST_STRIPS, LEAST_STRIPS_A_GROUP = 20, 6
 
 
-def narrow_score(plan: Plan, scoring: Scoring, columns: int, four: bool, local: bool) -> str | None:
-    """The score file of narrow lanes for a target of so many ``columns``; None if they cannot
-    compute these scores (:class:`pysw_cl.planning.lane_sets.NarrowScores`).
+@dataclass(frozen=True)
+class Seen:
+    """What the letters and the edges of a tile say, which is asked only where it matters; here what
+    is assumed of a tile that nobody has seen."""
 
-    "match" compares and selects.  "matrix" makes a query profile of bytes for each strip.
-    "permute4" has the scores of four target letters in the bytes of a word; ``four``: has the
-    target no others, and can the device permute bytes?  ``local``: is H never below 0?"""
-    bounds = scoring.bounds
-    fits = bounds.fits16(plan.strip_rows, plan.chunk, plan.T)
-    kinds = plan.lane_set.scores
-    bytes_do = scoring.highest <= 127 and bounds.lowest >= -128
-    if fits and kinds.permute4 and four and bytes_do:
-        return "permute4"
-    pair = scoring.source.compared(scoring.bounds.worst)
-    if pair is not None and fits and kinds.compare(len(scoring.matrix), *pair):
-        return "match"
-    plan = plan.for_scores("matrix")
-    kinds = plan.lane_set.scores
-    most_rows = plan.lane_set.profile_rows(plan.T)
-    rows = plan.alpha <= most_rows or striped(plan, plan.form, "matrix", local)
-    letters = scoring.matrix.shape[1] < kinds.profile_letters
-    fits = bounds.fits16(plan.strip_rows, plan.chunk, plan.T)
-    profiled = bytes_do and kinds.profile_rows and rows and letters and columns >= LEAST_PROFILED
-    return "matrix" if profiled and fits else None
+    few: bool = False
+    alike: bool = False
+
+    def four(self) -> bool:
+        """Has the target none but the first four letters of the alphabet?"""
+        return self.few
+
+    def excess(self) -> int:
+        """How far is the edges' highest H above the floor of a local tile, or the top edge of
+        another one?"""
+        return 0
+
+    def related(self) -> bool:
+        """Do the letters look as if an alignment leads through much of the tile?"""
+        return self.alike
+
+
+@dataclass(frozen=True)
+class Given:
+    """What decides beside the shape of a tile, or of a whole comparison.  The letters of one are
+    taken to be alike (`Seen`) where an alignment leads through many square tiles, or rows are kept
+    for its path."""
+
+    plan: Plan
+    scoring: Scoring
+    #: Is H never below 0?
+    local: bool = True
+    device: DeviceFacts = UNLIMITED
+    seen: Seen = field(default_factory=Seen)
+    #: The row scan's plan, if it may compute tiles.
+    row_scan: Plan | None = None
+    #: Columns by which sections overlap at least, if shorter ones have been refused.
+    overlap: int = 0
+    #: May tiles be cut into sections?
+    cuts: bool = True
+    #: May small matrices be held whole?  Of how many is a path wanted, too?
+    holds: bool = False
+    paths: int = 0
+
+    def narrow(self, columns: int, plan: Plan | None = None) -> str | None:
+        """The score file of narrow lanes for a target of so many columns; None: there are none, or
+        they cannot compute these scores (:class:`pysw_cl.planning.lane_sets.NarrowScores`).
+
+        "match" compares and selects.  "matrix" makes a query profile of bytes for each strip.
+        "permute4" has the scores of four target letters in the bytes of a word."""
+        plan, scoring, bounds = plan or self.plan, self.scoring, self.scoring.bounds
+        if plan.lane_set.narrow is None:
+            return None
+        fits, kinds = bounds.fits16(plan.strip_rows, plan.chunk, plan.T), plan.lane_set.scores
+        bytes_do = scoring.highest <= 127 and bounds.lowest >= -128
+        if fits and bytes_do and self.four(plan):
+            return "permute4"
+        pair = scoring.source.compared(bounds.worst)
+        if pair is not None and fits and kinds.compare(len(scoring.matrix), *pair):
+            return "match"
+        plan = plan.for_scores("matrix")
+        kinds, letters = plan.lane_set.scores, scoring.matrix.shape[1]
+        rows = plan.alpha <= plan.lane_set.profile_rows(plan.T)
+        rows = rows or striped(plan, plan.form, "matrix", self.local)
+        profiled = kinds.profile_rows and rows and letters < kinds.profile_letters
+        fits = bounds.fits16(plan.strip_rows, plan.chunk, plan.T)
+        return "matrix" if profiled and fits and bytes_do and columns >= LEAST_PROFILED else None
+
+    def four(self, plan: Plan) -> bool:
+        """Can narrow lanes look up the scores of four letters at once, and are there no others?"""
+        return self.device.byte_permute and plan.lane_set.scores.permute4 and self.seen.four()
+
+    def is_held(self, m: int, n: int) -> bool:
+        """Is an m x n matrix held whole?"""
+        return self.holds and is_held(self.plan, m, n, self.paths, self.device.largest)
+
+    def lines_fit(self, tile: TileShape, rows: int, columns: int) -> bool:
+        """Does the device hold so many special rows and columns of a tile?"""
+        return lines_fit(self.plan, *tile.size, rows, columns, self.device)
+
+
+def is_held(plan: Plan, m: int, n: int, paths: int, largest: int) -> bool:
+    """Is a matrix held whole of which so many paths are wanted (0: a score)?  Narrow matrices have
+    many cells of padding, which count.  ``largest``: bytes of the device's largest allocation."""
+    tuning = plan.tuning.held
+    most = min(tuning.top_cells, paths * tuning.path_cells) if paths else tuning.score_cells
+    if plan.lane_set.per_item is not None or m * n > most:
+        return False
+    numbers = sizes.held_numbers(m, n)
+    return numbers <= 2 * most and 2 * sizes.HELD_CELL_BYTES * numbers <= largest
 
 
 def striped(plan: Plan, form: str, score: str, local: bool) -> bool:
@@ -155,45 +224,40 @@ def seldom_waits(plan: Plan, columns: int) -> bool:
 
 
 def planned(
-    plan: Plan,
-    scoring: Scoring,
+    given: Given,
     size: tuple[int, int],
     rows: tuple[int, ...],
     narrow: str | None,
-    local: bool,
     best: bool = False,
-) -> tuple[Plan | None, str]:
-    """The plan for one tile of this size and its score file.  The plan is None if a special row
-    (``rows``) is not at the end of a strip.  ``best``: is the best of all cells looked for, in a
-    launch of this tile alone?
+) -> Plan | None:
+    """The plan for one tile of this size; None if a special row (``rows``) is not at the end of a
+    strip.  ``best``: is the best of all cells looked for, in a launch of this tile alone?
 
     ``narrow``: the score file of narrow lanes; None where the tile stores moves, has forbidden
     pairs or blocks that are not proven to fit 16 bits, or scores that these cannot compute."""
-    plan = plan.for_scores(narrow)
+    plan = given.plan.for_scores(narrow)
     if narrow is None:
-        return plan.for_size(*size, rows), scoring.source.file
-    tall = _striped_plan(plan, narrow, size, rows, local)
+        return plan.for_size(*size, rows)
+    tall = _striped_plan(plan, narrow, size, rows, given.local)
     usual = tall or _tall_plan(plan, narrow, size, rows) or plan.for_size(*size, rows)
-    mixed = mixed_plan(plan, scoring, size, rows) if usual and local and best else None
-    if usual and mixed:
+    if usual and best and given.local:
+        mixed = mixed_plan(plan, given.scoring, size, rows) or usual
         usual = min(usual, mixed, key=lambda one: one.tile_cost(*size))
-    return usual, narrow
+    return usual
 
 
-def widths_of(
-    plan: Plan, scoring: Scoring, local: bool, best: bool, apart: bool = False
-) -> tuple[int, ...]:
+def widths_of(plan: Plan, given: Given, best: bool, apart: bool = False) -> tuple[int, ...]:
     """The widths of narrow lanes for a tile.
 
     8 and 11 bits need a local comparison with small scores and a search for the best cell, because
     its score shows when they were exceeded.  11 bits also need scores by compare and select, and a
     launch of one tile (not ``apart``), in which moves are not stored and cells are not collected.
     """
-    widths = set(plan.lane_set.widths)
-    if not local or not best or scoring.bounds.limit8 < 0:
+    widths, shows = set(plan.lane_set.widths), given.local and best
+    if not shows or given.scoring.bounds.limit8 < 0:
         widths.discard(8)
-    whole = local and best and not apart and plan.form == "ticketed" and plan.alpha > 1
-    if not whole or not _mixes(scoring):
+    whole = shows and not apart and plan.form == "ticketed" and plan.alpha > 1
+    if not whole or not _mixes(given.scoring):
         widths.discard(MIXED)
     return tuple(sorted(widths))
 
@@ -300,19 +364,26 @@ class Program:
         return not lanes.local_profile and not (few and (self.sections or not self.many))
 
 
-def program_of(plan: Plan, scoring: Scoring, score: str, local: bool, **own: Any) -> Program:
-    """The program of a plan's lanes for these scores; ``own``: its other fields."""
-    lanes, size = plan.lane_set, (plan.strip_rows, plan.chunk, plan.T, plan.alpha)
+def program_of(
+    plan: Plan, given: Given, score: str, best: int = 0, apart: bool = True, **own: Any
+) -> Program:
+    """The program of a plan's lanes for these scores.  ``apart``: see `widths_of`; ``own``: its
+    other fields."""
+    lanes, scoring = plan.lane_set, given.scoring
     # skewed H fit 15 bits, and skewed substitution scores 8 bits
-    skewed = lanes.skews and scoring.bounds.fits16(*size)
+    skewed = lanes.skews and scoring.bounds.fits16(plan.strip_rows, plan.chunk, plan.T, plan.alpha)
+    widths = widths_of(plan, given, best > 0, apart)
     return Program(
         plan=plan,
         score=score,
-        local=local,
+        local=given.local,
+        widths=widths,
+        best=best,
         skewed=skewed and scoring.highest + 2 * scoring.gap_extend <= 127,
+        unroll=given.device.unroll,
         letters=scoring.matrix.shape[1] + 1 if lanes.local_profile and score == "matrix" else 0,
         wide_codes=bool(scoring.source.defines),
-        mixed=mixed_macros(scoring, own["widths"]),
+        mixed=mixed_macros(scoring, widths),
         **{"T": plan.T, **own},
     )
 

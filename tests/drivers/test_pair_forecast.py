@@ -15,11 +15,11 @@ from pysw_cl.api.calibrate import path_times
 from pysw_cl.drivers.pair_forecast import UNSURE, LikelyPath, likely_paths, sweep_share
 from pysw_cl.engines.registry import setting_of
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning.choose import Given, Seen
 from pysw_cl.planning.lane_sets import LANE_SETS
 from pysw_cl.planning.model.runs import sweep_of, swept_again
 from pysw_cl.planning.model.times import GENERIC
 from pysw_cl.planning.plan import Plan
+from pysw_cl.planning.program import Given, Seen
 from pysw_cl.scoring.scoring import Scoring, cached_scoring, make_scoring
 from pysw_cl.sequences.alphabet import COMPLEMENT
 from pysw_cl.sequences.view import Frame

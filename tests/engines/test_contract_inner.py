@@ -27,9 +27,9 @@ from pysw_cl.drivers.traceback import trace_back
 from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.wavefront import engine as wavefront
-from pysw_cl.planning.choose import Given
 from pysw_cl.planning.path_grid import grid_places, strip_rows
 from pysw_cl.planning.plan import Plan
+from pysw_cl.planning.program import Given
 from pysw_cl.scoring.precision import UNREACHABLE
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.sequences.view import View

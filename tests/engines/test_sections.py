@@ -19,11 +19,11 @@ from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.engines.wavefront.sections import SectionsRun
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning import choose
-from pysw_cl.planning.choose import Given, Seen
 from pysw_cl.planning.facts import UNLIMITED
 from pysw_cl.planning.geometry import TileShape
 from pysw_cl.planning.model.times import Machine
 from pysw_cl.planning.plan import Plan
+from pysw_cl.planning.program import Given, Seen
 from pysw_cl.planning.sections import Sections, first_overlap, sections_of, span
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.tiles.contract import Engine

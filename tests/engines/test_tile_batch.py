@@ -24,7 +24,7 @@ from pysw_cl.engines.wavefront.tile_batch import WavefrontTileBatch
 from pysw_cl.engines.wavefront.tile_batch_layout import TileSet
 from pysw_cl.opencl.buffers import Buffers, RetainedBuffers
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning.choose import Given, Seen
+from pysw_cl.planning.program import Given, Seen
 from pysw_cl.scoring.precision import UNREACHABLE, UNREACHABLE_BELOW
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.sequences.view import View

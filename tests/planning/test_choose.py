@@ -13,12 +13,13 @@ import pysw_cl
 from pysw_cl.engines.registry import engine_for, plan_on, setting_of
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning.choose import Given, Seen, choose, is_held
+from pysw_cl.planning.choose import choose
 from pysw_cl.planning.execution import ByRows, HeldWhole, InParts, InSections, InStrips
 from pysw_cl.planning.facts import DeviceFacts
 from pysw_cl.planning.geometry import TileShape
 from pysw_cl.planning.memory import Memory, device_memory
 from pysw_cl.planning.model.runs import sweep_of
+from pysw_cl.planning.program import Given, Seen, is_held
 from pysw_cl.scoring.scoring import Scoring, make_scoring
 
 SCORINGS = [

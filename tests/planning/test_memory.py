@@ -18,11 +18,11 @@ from pysw_cl.engines.rowscan.plan import RowscanPlan, default_rowscan
 from pysw_cl.engines.wavefront.descriptors import RecordWord, TileWord
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning import execution, memory, sizes
-from pysw_cl.planning.choose import Given, Seen
 from pysw_cl.planning.facts import DeviceFacts
 from pysw_cl.planning.memory import Memory, device_memory, too_large
 from pysw_cl.planning.model.times import GENERIC
 from pysw_cl.planning.plan import Plan
+from pysw_cl.planning.program import Given, Seen
 from pysw_cl.scoring.scoring import make_scoring
 
 DNA, PROTEIN = (np.frombuffer(text, np.uint8) for text in (b"ACGT", b"ARNDCQEGHILKMFPSTWYV"))

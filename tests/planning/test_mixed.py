@@ -14,7 +14,7 @@ from pysw_cl.planning.lane_sets import LANE_SETS, MIXED
 from pysw_cl.planning.model.times import GENERIC
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.store import profile_for
-from pysw_cl.planning.program import planned, widths_of
+from pysw_cl.planning.program import Given, planned, widths_of
 from pysw_cl.scoring.scoring import Scoring
 
 DNA = match_scoring(1, -3, 3, 2)
@@ -44,21 +44,21 @@ def lanes(
     size: tuple[int, int] = LARGE,
     scoring: Scoring = DNA,
     rows: tuple[int, ...] = (),
-    **more: Any,
+    local: bool = True,
+    best: bool = True,
 ) -> str:
     """The lanes of a tile."""
-    asked = {"local": True, "best": True, **more}
-    found, score = planned(plan, scoring, size, rows, "permute4", **asked)
-    assert found is not None and score == "permute4"
+    found = planned(Given(plan, scoring, local), size, rows, "permute4", best)
+    assert found is not None
     return found.lanes
 
 
 def test_large_local_tiles_have_them_if_they_are_sooner_done() -> None:
     sooner = plan(SOONER)
     assert lanes(sooner) == lanes(sooner, rows=(1 << 20,)) == "mixed"
-    found = planned(sooner, DNA, LARGE, (), "permute4", True, True)[0]
+    found = planned(Given(sooner, DNA), LARGE, (), "permute4", True)
     assert found is not None and found.B == 132 * 12
-    assert widths_of(found, DNA, True, True) == (MIXED, 16)
+    assert widths_of(found, Given(plan({}), DNA), True) == (MIXED, 16)
     assert lanes(plan({name: 9 * seconds for name, seconds in SOONER.items()})) == "packed"
     assert lanes(plan({})) == "packed"
 
@@ -80,12 +80,12 @@ def test_nor_do_scores_and_plans_that_they_cannot_compute() -> None:
 
 def test_the_width_needs_a_tile_of_its_own_with_a_best_cell() -> None:
     mixed = replace(plan(SOONER), lanes="mixed")
-    assert MIXED in widths_of(mixed, DNA, True, True)
-    assert MIXED not in widths_of(mixed, DNA, False, True)
-    assert MIXED not in widths_of(mixed, DNA, True, False)
-    assert MIXED not in widths_of(mixed, DNA, True, True, apart=True)
-    assert MIXED not in widths_of(replace(mixed, form="two-phase"), DNA, True, True)
-    assert MIXED not in widths_of(replace(mixed, alpha=1), DNA, True, True)
+    assert MIXED in widths_of(mixed, Given(plan({}), DNA), True)
+    assert MIXED not in widths_of(mixed, Given(plan({}), DNA, False), True)
+    assert MIXED not in widths_of(mixed, Given(plan({}), DNA, True), False)
+    assert MIXED not in widths_of(mixed, Given(plan({}), DNA), True, apart=True)
+    assert MIXED not in widths_of(replace(mixed, form="two-phase"), Given(plan({}), DNA), True)
+    assert MIXED not in widths_of(replace(mixed, alpha=1), Given(plan({}), DNA), True)
 
 
 def test_their_times_follow_those_of_16_bits() -> None:

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from pysw_cl.engines.rowscan.plan import RowscanPlan
-from pysw_cl.planning.choose import Given
 from pysw_cl.planning.facts import DeviceFacts
 from pysw_cl.planning.geometry import cuts, piece, tile_height
 from pysw_cl.planning.model.predict import Foreseen, in_words, predicted
@@ -31,6 +30,7 @@ from pysw_cl.planning.model.runs import (
 from pysw_cl.planning.model.times import GENERIC, Machine, Pace, Wave
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.profile import Profile
+from pysw_cl.planning.program import Given
 from pysw_cl.scoring.scoring import cached_scoring
 
 #: Of one scheduler: all strips share it.

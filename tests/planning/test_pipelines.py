@@ -13,7 +13,7 @@ from pysw_cl.planning.geometry import may_be_wide
 from pysw_cl.planning.model.times import GENERIC
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.store import profile_for
-from pysw_cl.planning.program import planned, seldom_waits
+from pysw_cl.planning.program import Given, planned, seldom_waits
 from pysw_cl.scoring.scoring import make_scoring
 
 SCORING = make_scoring((1, -3), (3, 2))
@@ -49,8 +49,9 @@ def test_tiles_keep_the_device_busy_and_end_where_strips_end(units: int, m: int,
     assert found is not None
     rows, quantum = found
     assert rows % quantum == 0
-    usual, _ = planned(plan, SCORING, (m, n), (), "permute4", True)
-    fits, _ = planned(plan, SCORING, (m, n), (rows,), "permute4", True, seldom_waits(plan, n))
+    given = Given(plan, SCORING)
+    usual = planned(given, (m, n), (), "permute4")
+    fits = planned(given, (m, n), (rows,), "permute4", seldom_waits(plan, n))
     assert usual is not None and fits is not None
     for one in (usual, fits, plan.without_narrow()):
         assert rows % one.strip_rows == 0
@@ -63,7 +64,7 @@ def test_lanes_of_11_bits_of_an_h200() -> None:
     """28 rows a lane take a third more rows at once than 16 bits with 19."""
     m, n = SIZES[0]
     rows, _ = pipeline_rows(gpu(132), m, n, device_of(132)) or (0, 0)
-    fits, _ = planned(gpu(132), SCORING, (m, n), (rows,), "permute4", True, True)
+    fits = planned(Given(gpu(132), SCORING), (m, n), (rows,), "permute4", True)
     assert fits is not None and (fits.lanes, fits.alpha, fits.B) == ("mixed", 28, 1584)
     assert 7 * rows >= fits.device_rows
 

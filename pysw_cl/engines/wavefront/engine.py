@@ -15,11 +15,12 @@ from typing import Any
 from ...errors import DeviceError, PlanError
 from ...opencl.buffers import Buffers, RetainedBuffers
 from ...opencl.device import Runtime, Stopwatch
-from ...planning.choose import Given, Seen, choose, choose_pipeline, is_held, pipeline_rows
+from ...planning.choose import choose, choose_pipeline, pipeline_rows
 from ...planning.execution import ByRows, InParts, InSections, InStrips, TileExecution
 from ...planning.geometry import TileShape
 from ...planning.path_grid import compressible, lines_fit
 from ...planning.plan import Plan
+from ...planning.program import Given, Seen, is_held
 from ...planning.sizes import HELD_CELL_BYTES, held_numbers
 from ...scoring.scoring import Scoring
 from ...sequences.view import View

@@ -18,14 +18,9 @@ from ...errors import DeviceError
 from ...opencl.buffers import Buffers, Pool
 from ...opencl.device import Runtime
 from ...opencl.program import running
-from ...planning.choose import (
-    Given,
-    half_holds,
-    in_strips,
-    pipeline_bus_bytes,
-    pipeline_slots,
-)
+from ...planning.choose import half_holds, in_strips, pipeline_bus_bytes, pipeline_slots
 from ...planning.execution import InStrips
+from ...planning.program import Given
 from ...tiles.tile import TileJob, TileResult
 from ..common import least_of
 from .kernel import build_later, in_time, scores_of, target_codes

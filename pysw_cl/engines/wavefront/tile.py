@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from ...opencl.buffers import Buffers, read_beside
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel
-from ...planning.choose import Given, Seen
 from ...planning.execution import InStrips, Strips
 from ...planning.geometry import TileShape
 from ...planning.lane_sets import MIXED
 from ...planning.plan import Plan
+from ...planning.program import Given, Seen
 from ...scoring.precision import UNREACHABLE_BELOW
 from ...sequences.kmers import related
 from ...sequences.view import Codes

@@ -12,12 +12,11 @@ import numpy as np
 from ...opencl.buffers import Buffers, Pool, RetainedBuffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec, running, wait
-from ...planning.choose import Given
 from ...planning.geometry import Grid
 from ...planning.lane_sets import WIDTHS
 from ...planning.path_grid import batch_plans, group_bytes, kept_bytes
 from ...planning.plan import Plan
-from ...planning.program import program_of, widths_of
+from ...planning.program import Given, program_of
 from ...planning.sizes import moves_bytes, profile_bytes
 from ...scoring.precision import UNREACHABLE
 from ...sequences.view import View
@@ -92,7 +91,7 @@ class WavefrontTileBatch:
         rows: int,
     ) -> None:
         self.runtime, self._room, self._note_memory = runtime, room, note_memory
-        self.scoring, self.local = given.scoring, given.local
+        self._given, self.scoring = given, given.scoring
         self._buffers = Buffers(runtime)
         self._kept: dict[int | str, Any] = {}
         self._slots: dict[int, Moves] = {}
@@ -268,7 +267,7 @@ class WavefrontTileBatch:
         sources[:, SourceWord.TOP_X] = top + around[:, TileWord.STRIDE]
         sources[:, SourceWord.LEFT_H], sources[:, SourceWord.LEFT_X] = left_h, left_x
         sources[:, SourceWord.CORNER] = np.where(column, top, left_h) - 1
-        defines = {"EDGE_GROUPS": EDGE_GROUPS, "LOCAL": int(self.local)}
+        defines = {"EDGE_GROUPS": EDGE_GROUPS, "LOCAL": int(self._given.local)}
         kernel = BoundKernel(self.runtime, TAKE_EDGES, defines)
         kernel.bind(**{"from": outer.kept}, to=done.kept, tiles=buffers.of(inner))
         kernel.bind(sources=buffers.of(sources))
@@ -294,13 +293,10 @@ class WavefrontTileBatch:
         grid = Grid(int(tiles[:, TileWord.ROWS].max()), 1, 1, plan.T, plan.alpha, "ticketed")
         program = program_of(
             plan,
-            self.scoring,
+            self._given,
             file,
-            self.local,
-            widths=widths_of(plan, self.scoring, self.local, best=False),
             moves=moves is not None,
             prunes=moves is None,
-            unroll=self.runtime.facts.unroll,
             # one per scheduler, because a tile has few strips
             warps=(plan.lane_set.joins_warps and self.runtime.facts.schedulers) or 1,
             many=True,

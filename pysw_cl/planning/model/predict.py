@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 
-from ..choose import Given
 from ..memory import NO_ENDS, device_memory, too_large
 from ..plan import Plan, StriplessPlan
 from ..profiles.profile import Profile
+from ..program import Given
 from .runs import Name, Work, sweep_of
 from .times import CUT, Machine
 

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...scoring.scoring import MOST_KNOWN
-from ..choose import Given, choose, whole_pipeline
+from ..choose import choose, whole_pipeline
 from ..execution import ByRows, InParts, InSections, InStrips
 from ..geometry import TileShape, piece, tile_height
 from ..path_grid import grid_places, most_pieces
 from ..plan import Plan, StriplessPlan
-from ..program import striped_rows
+from ..program import Given, striped_rows
 from .times import CUT, Machine, Pace, Wave
 
 Floats = NDArray[np.float64]
