@@ -28,8 +28,6 @@ PHASE_CELLS = 1 << 28
 PAIRS, SIDE = 32, 400
 #: A mean is above 0 if it is by so many of its standard errors.
 SURE = 3.0
-#: Scores far below all others; sums of two of them fit 32 bits.
-_LOW = -(1 << 29)
 #: The scores of the default match and mismatch.
 DEFAULT_PAIR = (1, -3)
 #: Fewer letters may be a short peptide of A, C, G and T.
@@ -207,23 +205,16 @@ def mean_global_score(scoring: Scoring, letters: int = SIDE) -> tuple[float, flo
 def _global_scores(
     scoring: Scoring, q: NDArray[np.uint8], t: NDArray[np.uint8]
 ) -> NDArray[np.int32]:
-    """The global scores of pairs of sequences of equal length (letters x pairs, codes), by
-    anti-diagonals (Gotoh 1982).  Arrays of a diagonal are indexed by row."""
-    n, pairs = q.shape
-    first, extend = scoring.gap_open + scoring.gap_extend, scoring.gap_extend
-    low = np.full((n + 1, pairs), _LOW, np.int32)
-    before, h, e, f = low.copy(), low.copy(), low.copy(), low.copy()
-    before[0] = 0
-    h[:2] = e[0] = f[1] = -first
-    for d in range(2, 2 * n + 1):
-        e = np.maximum(e - extend, h - first)
-        f[1:] = np.maximum(f[:-1] - extend, h[:-1] - first)
-        f[0] = _LOW
-        new = np.maximum(e, f)
-        rows = np.arange(max(1, d - n), min(n, d - 1) + 1)
-        steps = before[rows - 1] + scoring.matrix[q[rows - 1], t[d - rows - 1]]
-        new[rows] = np.maximum(new[rows], steps)
-        new[: max(0, d - n)] = _LOW
-        new[d + 1 :] = _LOW
-        before, h = h, new
-    return h[n]
+    """The global scores of pairs of sequences of equal length (letters x pairs, codes), row by row
+    (Gotoh 1982); the gaps along a row are a running maximum."""
+    opening, extend = scoring.gap_open, scoring.gap_extend
+    ahead = (extend * np.arange(len(q) + 1, dtype=np.int32))[:, None]
+    h = np.repeat(-(opening + ahead), q.shape[1], axis=1)
+    h[0] = 0
+    f = h - opening
+    for letters in q:
+        f = np.maximum(f, h - opening) - extend
+        best = f.copy()
+        best[1:] = np.maximum(best[1:], h[:-1] + scoring.matrix[letters, t])
+        h = np.maximum(best, np.maximum.accumulate(best + ahead) - ahead - opening)
+    return np.asarray(h[-1])

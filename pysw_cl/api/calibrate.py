@@ -73,9 +73,11 @@ def calibrated(
     missing = {one.subject for case in cases if not case.seconds for one in case.work.strips}
     alone = plan.machine.schedulers > 0  # else runs differ much: it is only sought how fast it is
     partly = missing if alone else {one.subject for case in cases for one in case.work.strips}
-    times = {name: own for name, own in _fitted(fit).items() if name not in partly}
-    for name in times.keys() & profile.times.keys():  # not each alpha was run
-        times[name] = Pace(times[name]).filled(Pace(profile.times[name]))
+    times: dict[str, Numbers] = {
+        name: Pace(own).filled(Pace(profile.times.get(name, {})))  # not each alpha was run
+        for name, own in _fitted(fit, alone).items()
+        if name not in partly
+    }
     times |= _scaled(fit, partly, profile.times, alone)
     times = _with_lanes(plan, times, profile.times)
     if not missing:  # builds left time for those of paths
@@ -112,11 +114,7 @@ def measure(
 
     def run(case: Case) -> None:
         told(sum(len(case.seconds) for case in cases) / (REPEATS * len(cases)))
-        built = len(case.runtime.programs)
         case.run(letters[case.kind])
-        if len(case.runtime.programs) > built:
-            case.seconds.pop()
-            case.device.pop()
 
     for place, case in enumerate(cases):
         if time.monotonic() - began - spent() > most_builds:
@@ -131,16 +129,16 @@ def measure(
             run(case)
 
 
-def _fitted(cases: list[Case]) -> dict[str, Numbers]:
-    """The times that explain the cases: first those of kernels, by the device's clock, then those
-    of the host, by what calls take beside that.
+def _fitted(cases: list[Case], alone: bool) -> dict[str, Numbers]:
+    """The times that explain the cases: first those of kernels (``alone``), by the device's clock,
+    then those of the host, by what calls take beside that.
 
     Of kernels first those of strips, then of global ones, which wait for each other as long as
     those do, then of sections, which do not: each of theirs passes special columns."""
     times, swept = Machine({}), [case for case in cases if case.work.strips]
     every = ((one, "alpha" in case.plan) for case in swept for one in case.work.strips)
     columns = [one for one, fixed in every if fixed or one.way == "rows"]
-    if swept and default_plan(swept[0].runtime).machine.schedulers:
+    if alone:
         for kind in ("", GLOBAL, CUT):
             if kind == GLOBAL:
                 shared = {
@@ -155,8 +153,8 @@ def _fitted(cases: list[Case]) -> dict[str, Numbers]:
             times = fitted(runs, times, columns)
     beside = []
     for case in swept:
-        counts = case.work.counts - case.work.on_device.counts
-        beside.append((Work([], counts), median(case.seconds) - median(case.device)))
+        host = Work([], case.work.counts - case.work.on_device.counts)
+        beside.append((host, median(case.seconds) - median(case.device)))
     held = [(case.work, median(case.seconds)) for case in cases if not case.work.strips]
     return dict(fitted(held, fitted(beside, times)).by_subject)
 
@@ -224,7 +222,7 @@ def path_times(
     while side < LONGEST_PATH and sweep_of(setting, side, side).seconds(known) < PATH_SECONDS:
         side = int(side * 1.2)
     # a grid cell that is swept again needs 16 bits, as global scores do
-    wide = setting_of(runtime, None, setting.scoring, "global")
+    wide = setting_of(runtime, None, setting.scoring, GLOBAL)
     cell = sweep_of(wide, side, side).seconds(known) / side**2
     a, b = [], []
     for length in (side * 2 // 5, side):
@@ -263,9 +261,8 @@ def first_uses(runtime: Runtime) -> dict[str, dict[str, float]]:
     for kind, mode in product(KINDS, MODES):
         new = runtime.anew(str(secrets.randbelow(1 << 60)))
         case = Case(new, kind, mode, FIRST_SIDE, FIRST_SIDE)
-        case.run(letters_of([case], kind))
-        for strips in case.work.strips:
-            found[f"build/{strips.subject}"] = {"build": case.seconds[0]}
+        seconds = case.run(letters_of([case], kind))
+        found |= {f"build/{strips.subject}": {"build": seconds} for strips in case.work.strips}
     return found
 
 

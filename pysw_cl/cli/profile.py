@@ -130,7 +130,7 @@ def _lines(here: Identity, found: Found) -> Iterator[str]:
         if text:
             yield f"{name:<12}{text}"
     for title, groups, shown in (
-        ("parameters", profile.parameters, _number),
+        ("parameters", profile.parameters, "{:.10g}".format),
         ("times", profile.times, _seconds),
     ):
         if groups:
@@ -141,10 +141,6 @@ def _lines(here: Identity, found: Found) -> Iterator[str]:
             yield f"  {printable(subject):<{width}}  {values}".rstrip()
     if not (profile.parameters or profile.times):
         yield "\nNothing was tuned or measured: plans have their defaults."
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if value == int(value) else f"{value:.4g}"
 
 
 def _seconds(value: float) -> str:

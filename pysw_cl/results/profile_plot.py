@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from statistics import median
 from typing import Any
 
@@ -43,12 +43,9 @@ def plot_tuning(profile: Profile, path: str | os.PathLike[str], units: int | Non
     :func:`.plot.plot` does.
     """
     units = units or profile.identity.compute_units or 1
-    subjects = _by_subject(
-        profile,
-        "runs of a search over B",
-        lambda run: run.get("use") == "search" and _blocks(run, units) is not None,
-    )
-    columns = 1 if len(subjects) == 1 else 2
+    wanted = "runs of a search over B"
+    subjects = _by_subject(profile, wanted, ["search"], lambda run: _blocks(run, units))
+    columns = min(2, len(subjects))
     rows = -(-len(subjects) // columns)
     figure = require()(figsize=(6.4 * columns, 0.4 + 3.9 * rows), layout="constrained")
     for number, (subject, runs) in enumerate(subjects.items(), 1):
@@ -69,22 +66,19 @@ def plot_model(profile: Profile, path: str | os.PathLike[str]) -> None:
     Raises ProfileError if the profile holds no runs with a prediction, and InputError and
     FormatError as :func:`.plot.plot` does.
     """
-    subjects = _by_subject(
-        profile,
-        "runs with a prediction",
-        lambda run: run.get("predicted") and run.get("use") in USES,
-    )
+    wanted = "runs with a prediction"
+    subjects = _by_subject(profile, wanted, USES, lambda run: run.get("predicted"))
     figure = require()(figsize=(7.6, 7), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-    drawn = set()
     for number, (subject, runs) in enumerate(subjects.items()):
+        color = f"C{number}"
+        above.plot([], [], "s", color=color, label=subject)
         for use, (marker, filled, _) in USES.items():
             if some := [run for run in runs if run["use"] == use]:
-                drawn.add(use)
-                face = f"C{number}" if filled else "white"
-                look = {"fmt": marker, "color": f"C{number}", "mfc": face, "ms": 5, "elinewidth": 1}
+                face = color if filled else "white"
+                look = {"fmt": marker, "color": color, "mfc": face, "ms": 5, "elinewidth": 1}
                 _draw_model(above, below, some, look)
-        above.plot([], [], "s", color=f"C{number}", label=subject)
+    drawn = {run["use"] for runs in subjects.values() for run in runs}
     for use, (marker, filled, words) in USES.items():
         if use in drawn:
             face = "0.3" if filled else "white"
@@ -114,43 +108,41 @@ def _draw_search(
     for run in runs:
         share = 1.0 if len(sizes) == 1 else 1e9 / (run["m"] * run["n"])
         line = lines[tuple(run["values"].get(name) for name in FIXED)]
-        line[_blocks(run, units) or 0] += [share * seconds for seconds in run["seconds"]]
-    wanted = tuple(chosen.get(name) for name in FIXED)
-    best = wanted if wanted in lines else max(lines, key=lambda key: len(lines[key]))
-    own = dict(sorted(lines.pop(best).items()))
-    middles = {blocks: median(times) for blocks, times in own.items()}
-    points = [(blocks, seconds) for blocks, times in own.items() for seconds in times]
-    others = [(blocks, median(times)) for one in lines.values() for blocks, times in one.items()]
-    if others:
-        axes.plot(
-            *zip(*others, strict=True), ".", color="0.7", zorder=1, label="other values of these"
-        )
-    axes.plot(*zip(*points, strict=True), ".", color="C0", alpha=0.4, zorder=2)
+        line[_blocks(run, units)] += [share * seconds for seconds in run["seconds"]]
+    best = tuple(chosen.get(name) for name in FIXED)
+    if best not in lines:
+        best = max(lines, key=lambda key: len(lines[key]))
+    own = sorted(lines.pop(best).items())
+    middles = {blocks: median(times) for blocks, times in own}
+    points = [(blocks, seconds) for blocks, times in own for seconds in times]
+    others = [(blocks, median(times)) for line in lines.values() for blocks, times in line.items()]
     said = (f"{name} = {v:g}" for name, v in zip(FIXED, best, strict=True) if v is not None)
-    axes.plot(
-        *zip(*middles.items(), strict=True), "o-", color="C0", ms=4, zorder=3, label=", ".join(said)
-    )
-    if "groups" in chosen:
-        taken = round(chosen["groups"] * units)
-        axes.axvline(taken, color="C3", linewidth=1.5, zorder=1)
-        if taken in own:
-            look = {"ms": 11, "mfc": "none", "mec": "C3", "mew": 1.8, "zorder": 4}
-            axes.plot(taken, middles[taken], "o", **look)
-        axes.plot([], [], "-", color="C3", label=f"chosen: B = {taken:,}")
+    taken = round(chosen["groups"] * units) if "groups" in chosen else None
+    ring = {"ms": 11, "mfc": "none", "mec": "C3", "mew": 1.8, "zorder": 4}
+    for places, look, more in (
+        (others, ".", {"color": "0.7", "zorder": 1, "label": "other values of these"}),
+        (points, ".", {"color": "C0", "alpha": 0.4, "zorder": 2}),
+        (middles.items(), "o-", {"color": "C0", "ms": 4, "zorder": 3, "label": ", ".join(said)}),
+        ([(taken, middles[taken])] if taken in middles else [], "o", ring),
+    ):
+        if places:
+            axes.plot(*zip(*places, strict=True), look, **more)
+    if taken is not None:
+        axes.axvline(taken, color="C3", linewidth=1.5, zorder=1, label=f"chosen: B = {taken:,}")
     blocks, times = zip(*points, *others, strict=True)
     step = units * max(1, -(-max(blocks) // (units * MOST_LINES)))
+    text = f"the {units:,} compute units" if step == units else f"{step:,}"
     for place in range(step, max(blocks) + 1, step):
-        axes.axvline(place, color="0.75", linewidth=0.8, linestyle=":", zorder=0)
-    if step > 1 and max(blocks) >= step:
-        text = f"the {units:,} compute units" if step == units else f"{step:,}"
-        axes.plot([], [], ":", color="0.6", linewidth=0.8, label=f"multiples of {text}")
+        label = f"multiples of {text}" if place == step and step > 1 else None
+        axes.axvline(place, color="0.75", linewidth=0.8, linestyle=":", zorder=0, label=label)
     if max(times) > LOG_FROM * min(times):
         axes.set_yscale("log")
     else:
         axes.set_ylim(bottom=0)
-    same = "{:,} x {:,} letters".format(*next(iter(sizes))) if len(sizes) == 1 else "several sizes"
+    one_size = len(sizes) == 1
+    same = "{:,} x {:,} letters".format(*next(iter(sizes))) if one_size else "several sizes"
     axes.set_title(f"{subject}, {same}", fontsize="medium")
-    unit = "seconds" if len(sizes) == 1 else "seconds for $10^9$ cells"
+    unit = "seconds" if one_size else "seconds for $10^9$ cells"
     axes.set(xlabel="B (work-groups)", ylabel=unit)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.legend(fontsize="small", framealpha=0.9)
@@ -168,12 +160,14 @@ def _draw_model(above: Any, below: Any, runs: list[Run], look: dict[str, Any]) -
     below.errorbar(cells, off, yerr=[off - lower, upper - off], **look)
 
 
-def _by_subject(profile: Profile, what: str, drawn: Callable[[Run], Any]) -> dict[str, list[Run]]:
-    """The runs that are ``drawn``, of those that were timed, by subject.  Raises ProfileError if
-    there are none."""
+def _by_subject(
+    profile: Profile, what: str, uses: Container[str], drawn: Callable[[Run], Any]
+) -> dict[str, list[Run]]:
+    """The runs of these uses that were timed and are ``drawn``, by subject.  Raises ProfileError
+    if there are none."""
     found: dict[str, list[Run]] = defaultdict(list)
     for run in profile.runs:
-        if run.get("seconds") and drawn(run):
+        if run.get("seconds") and run.get("use") in uses and drawn(run):
             found[run["subject"]].append(run)
     if not found:
         raise ProfileError(
@@ -183,12 +177,10 @@ def _by_subject(profile: Profile, what: str, drawn: Callable[[Run], Any]) -> dic
     return dict(sorted(found.items()))
 
 
-def _blocks(run: Run, units: int) -> int | None:
-    """B of a run; None: it has none."""
-    values = run.get("values", {})
-    if "B" in values:
-        return int(values["B"])
-    return round(values["groups"] * units) if "groups" in values else None
+def _blocks(run: Run, units: int) -> int:
+    """B of a run; 0: it has none."""
+    values: Mapping[str, float] = run.get("values", {})
+    return round(values.get("B", units * values.get("groups", 0)))
 
 
 def _device(profile: Profile) -> str:
