@@ -288,10 +288,9 @@ def align_top(
 
     Parameters
     ----------
-    a, b, sub_score, gap_cost, wildcard, unknown, allow_odd_scoring, device, plan, kernel_times
+    a, b, sub_score, gap_cost, wildcard, unknown, allow_odd_scoring, query_range, target_range,
+    device, plan, kernel_times
         As for ``align``; a gap of k letters costs ``open + k * extend``.
-    query_range, target_range
-        As for ``align``.
     k : int
         How many alignments at most, 1 or more.
     min_score : number above 0

@@ -21,6 +21,7 @@ from ..errors import InputError, InternalError, PyswError, RecomputedWarning, it
 from ..opencl.builds import expecting
 from ..planning.plan import Plan
 from ..results.alignment import Alignment
+from ..results.pair_paths import as_table
 from ..results.stats import Stats
 from ..scoring.scoring import made_of
 from ..sequences.lent import refuse_masked
@@ -65,10 +66,9 @@ def best_ends(
 
     Parameters
     ----------
-    a, b, sub_score, gap_cost, wildcard, unknown, allow_odd_scoring, device
+    a, b, sub_score, gap_cost, wildcard, unknown, allow_odd_scoring, query_range, target_range,
+    device, plan
         As for ``align``; a gap of k letters costs ``open + k * extend``.
-    query_range, target_range
-        As for ``align``.
     k : int
         How many ends at most, 1 or more.
     min_separation : int
@@ -78,8 +78,6 @@ def best_ends(
         The least score of an end, in units of ``sub_score``.
     engine : "auto", "wavefront", "rowscan" or "reference"
         What computes the matrix; none changes the result.  "auto": that of ``align``.
-    plan : Plan or mapping, optional
-        As for ``align``.
     progress : callable or True, optional
         As for ``align``, of sweeps of the whole matrix, mostly one.
     strand : "plus", "minus" or "both"
@@ -140,16 +138,15 @@ def best_ends_with(
 
 def _in_sequences(cells: Cells, job: Job, stranded: bool) -> NDArray[Any]:
     """Cells of a job of one strand as a table; ``stranded``: with the strand."""
-    frame, scale = job.frame, job.scoring.scale
-    kind: list[Any] = [("score", np.int64 if scale == 1 else np.float64)]
-    kind += [("query_end", np.int64), ("target_end", np.int64)]
-    found = np.zeros(len(cells), kind + [("strand", "U5")] * stranded)
-    found["score"] = cells[:, 0] if scale == 1 else cells[:, 0] / scale
-    found["query_end"] = frame.rows(None, cells[:, 1])[0 if frame.minus else 1]
-    found["target_end"] = frame.column + cells[:, 2]
+    frame, scale, (score, row, column) = job.frame, job.scoring.scale, cells.T
+    found = {
+        "score": score if scale == 1 else score / scale,
+        "query_end": frame.rows(None, row)[0 if frame.minus else 1],
+        "target_end": frame.column + column,
+    }
     if stranded:
-        found["strand"] = frame.strand
-    return found
+        found["strand"] = np.full(len(cells), frame.strand, "U5")
+    return as_table(found)
 
 
 def trace_ends(

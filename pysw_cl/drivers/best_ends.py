@@ -162,28 +162,20 @@ class _Left:
 
 
 def _best(
-    engine: Engine,
-    problem: Problem,
-    wanted: int,
-    least: int,
-    progress: Progress | None = None,
+    engine: Engine, problem: Problem, wanted: int, least: int, progress: Progress | None = None
 ) -> Cells:
-    """The ``wanted`` best cells of at least ``least``, or all if there are fewer."""
-    guess = _guess(engine, problem, wanted, least)
+    """The ``wanted`` best cells of at least ``least``, or all if there are fewer.
+
+    A sweep that collects all cells above a score that somewhat more than these reach takes as long
+    as one that finds the best alone.  It is guessed to be that of about the cell that stands for
+    twice as many in the first part of the target."""
+    guess, columns = least, len(problem.target) // SHARE
+    if len(problem.query) * columns >= LEAST_CELLS:
+        part = replace(problem, target=problem.target.slice(0, columns))
+        place = 2 + -(-2 * wanted // SHARE)
+        cells = _best(engine, part, place, least)
+        guess = int(cells[-1, 0]) if len(cells) == place else least
     return _collected(engine, problem, Want("all", wanted, guess), least, progress)
-
-
-def _guess(engine: Engine, problem: Problem, wanted: int, least: int) -> int:
-    """A score that probably somewhat more than ``wanted`` cells reach: that of about the cell that
-    stands for twice as many in the first part of the target.  A sweep that collects all cells above
-    a good guess takes as long as one that finds the best alone."""
-    columns = len(problem.target) // SHARE
-    if len(problem.query) * columns < LEAST_CELLS:
-        return least
-    part = replace(problem, target=problem.target.slice(0, columns))
-    place = 2 + -(-2 * wanted // SHARE)
-    cells = _best(engine, part, place, least)
-    return int(cells[-1, 0]) if len(cells) == place else least
 
 
 def _collected(

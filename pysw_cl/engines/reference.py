@@ -118,7 +118,7 @@ def fill(
     h[0, 0] = corner
     h[0, 1:], f[0, 1:] = top
     h[1:, 0], e[1:, 0] = left
-    pairs = scoring.source.block(query, target).astype(np.int64)
+    pairs = scoring.matrix[np.ix_(query, target)].astype(np.int64)
     if forbidden is not None:
         pairs[forbidden[0], forbidden[1]] = _FORBIDDEN
 

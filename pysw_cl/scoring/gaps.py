@@ -68,7 +68,7 @@ def from_bwa(gap_open: Any = 6, gap_extend: Any = 1) -> tuple[Number, Number]:
             "bwa's -O and -E with two numbers each give deletions and insertions costs of their "
             "own; here both cost the same: give one O and one E"
         )
-    return _checked(opens[0], extends[0])
+    return opens[0], extends[0]
 
 
 def from_fasta(f: Number, g: Number) -> tuple[Number, Number]:
@@ -85,7 +85,7 @@ def from_minimap2(gap_open: Any, gap_extend: Any) -> tuple[Number, Number]:
     """
     opens, extends = _pieces(gap_open), _pieces(gap_extend)
     if opens[-1] >= opens[0] and extends[-1] >= extends[0]:
-        return _checked(opens[0], extends[0])
+        return opens[0], extends[0]
     raise ScoringError(
         "minimap2's two-piece gap cost is the cheaper one of two, O1 + k * E1 or O2 + k * E2; "
         "this package has one, open + k * extend: give one O and one E, such as the first of "
@@ -105,9 +105,7 @@ def _pieces(value: Any) -> list[Any]:
         raise ScoringError(
             f"this option has one number or two, as in 4 or 4,24; not {shown(value)}"
         )
-    for number in found:
-        _checked(number, number)
-    return found
+    return list(_checked(*found))
 
 
 def _first_and_next(first: Number, further: Number, *names: str) -> tuple[Number, Number]:
@@ -120,8 +118,8 @@ def _first_and_next(first: Number, further: Number, *names: str) -> tuple[Number
     return first - further, further
 
 
-def _checked(first: Any, second: Any) -> tuple[Number, Number]:
-    for cost in (first, second):
+def _checked(*costs: Any) -> tuple[Any, ...]:
+    for cost in costs:
         if not is_number(cost) or cost < 0:
             raise ScoringError(f"gap costs are numbers of at least 0, not {shown(cost)}")
-    return first, second
+    return costs

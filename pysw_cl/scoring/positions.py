@@ -141,15 +141,9 @@ class PositionMatrix:
             gaps = gap_costs(gap_cost, "BLOSUM62")
             matrix, gap_open, gap_extend, scale = integers(self.scores.astype(np.float64), gaps)
             table = encoding_table(self.letters, range(len(self.letters)), self._other)
+            given = matrix, None, gap_open, gap_extend, self.letters, table, table, scale
             made = Scoring(
-                matrix=matrix,
-                match_mismatch=None,
-                gap_open=gap_open,
-                gap_extend=gap_extend,
-                letters=self.letters,
-                query_encoding=table,
-                target_encoding=table,
-                scale=scale,
+                *given,
                 unknown=self._other,
                 substitutions=f"a matrix of {len(self):,} positions and {self.letters}",
                 by_position=True,

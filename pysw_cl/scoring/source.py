@@ -131,8 +131,3 @@ class MatrixScores:
         q, t = self.table.shape
         least = {"match": (0, 0), "permute4": (4 * (q + 1), 0)}
         return least.get(file, (4 * (q + 1) * (t + 1), t + 1))
-
-    def block(self, query: NDArray[Any], target: NDArray[Any]) -> Table:
-        """The scores of all query codes (rows) with all target codes (columns)."""
-        scores: Table = self.table[np.ix_(query, target)]
-        return scores
