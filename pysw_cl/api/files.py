@@ -36,7 +36,7 @@ from ..results.formats.columns import AT_ONCE, Columns, TableRows, columns_of
 from ..results.formats.files import opened, written
 from ..results.formats.reading import Lines, Record
 from ..results.formats.short import WIDTH, folded
-from ..results.formats.writer import Letters, Row, Setting, mode_in_words, row_of, shown_name
+from ..results.formats.writer import Letters, Row, Setting, mode_in_words, row_of, without_blanks
 from ..scoring.scoring import make_scoring
 from ..sequences.alphabet import PIECE, is_nucleotide
 from ..sequences.lent import refuse_masked
@@ -309,7 +309,7 @@ def _targets_of(rows: Iterable[Row]) -> list[tuple[str, int]]:
         if target is last:
             continue
         last = target
-        name = shown_name(target, "target")
+        name = without_blanks(target.name, "target")
         known = found.setdefault(name, target)
         if known is not target and not np.array_equal(known.read(), target.read()):
             raise InputError(

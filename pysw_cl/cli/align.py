@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from heapq import nlargest
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any
 
-from ..errors import RangeError, SequenceError
+from ..errors import InputError, RangeError, SequenceError
 from ..results.formats.writer import Row, row_of
 from .asked import align_asked, check_together, setting_asked, usage
 from .output import Running, running
 from .parser import declare_compared, declare_run
-from .records import counted, every_pair, how_many, matched_pairs, only, place, ranges, sides_of
+from .records import counted, every_pair, how_many, matched_pairs, place, ranges, sides_of
 from .resume import SavedPairs
 
 if TYPE_CHECKING:
-    from ..results.alignment import Alignment
-    from ..sequences.sequence import Sequence
     from .records import Pair, Records
 
 #: What is said of pairs that are compared one after the other.
@@ -103,16 +101,31 @@ def run(args: Namespace) -> int:
         sides = sides_of(args, tally, listed, to.leave_out if args.skip_bad else None)
         pairs = counted((matched_pairs if args.pairs else every_pair)(*sides), searched)
         if args.picture is not None:
-            found = drawn(args, only(pairs), to)
+            pairs = _only(args, pairs)
         to.begin_results(args.outfmt.name, setting)
-        if args.picture is None:
-            found = _rows(args, pairs, to, sides)
-        for rows in select(found, args.min_score, args.top):
+        for rows in select(_rows(args, pairs, to, sides), args.min_score, args.top):
             to.results(rows)
         to.end_results()
         warn_of_letters(tally)
         to.end()
     return 0
+
+
+def _only(args: Namespace, pairs: Iterator[Pair]) -> Iterator[Pair]:
+    """The only pair that there is, if any, which is drawn: with tiles that are small enough for
+    that.  Raises InputError for more."""
+    from ..results.plot import picture_plan
+
+    found = list(islice(pairs, 2))
+    if len(found) > 1:
+        raise InputError(
+            "plot is for one query and one target, and the files have more records; give files "
+            "with one record each"
+        )
+    for query, target in found:
+        parts = place(args, "query", query), place(args, "target", target)
+        args.plan = picture_plan(args.plan, *(end - start for start, end in parts))
+    return iter(found)
 
 
 def _rows(
@@ -126,7 +139,8 @@ def _rows(
             "note: --top keeps the best targets of each query; for several alignments of one pair, "
             "which it once gave, there is --alignments"
         )
-    batches = several and has_batches(args)
+    whole_matrix = args.max_cost in ("auto", None) and args.alignments is None
+    batches = several and whole_matrix and args.checkpoint is None
     if several and to.bar is not None:
         whole = args.query_range is None and args.target_range is None
         count, cells = how_many(*sides, args.pairs)
@@ -139,60 +153,32 @@ def _rows(
     return one_by_one(args, pairs, to, saved)
 
 
-def has_batches(args: Namespace) -> bool:
-    """Can the batch engine do what is asked about each pair?"""
-    cells = args.max_cost in ("auto", None) and args.checkpoint is None
-    return cells and args.alignments is None
-
-
 def one_by_one(
-    args: Namespace, pairs: Iterable[Pair], to: Running, saved: SavedPairs | None = None
+    args: Namespace, pairs: Iterable[Pair], to: Running, saved: SavedPairs | None
 ) -> Iterator[Iterable[Row]]:
-    """The results, each pair with `align` or `align_top`.  ``saved``: each has a checkpoint."""
-    compute = aligner(args, to, saved)
+    """The results, each pair with `align` or `align_top`; what is odd about the input is said by
+    the command, once.  ``saved``: each has a checkpoint."""
+    from ..api.align import align_top_with, align_with
+
+    options, resources = align_asked(args, to.bar)
     slow = "--max-cost N" if args.alignments is None else "--alignments"
     note = ONE_BY_ONE.format(slow if saved is None else "--checkpoint")
     for query, target in to.patiently(pairs, note):
         to.begin_part()
+        parts = ranges(args, query, target)
+        asked = replace(options, **parts) if any(parts.values()) else options
         try:
-            found = compute(query, target)
+            if args.alignments is not None:
+                found = align_top_with(query, target, asked, resources, quiet=True)
+            else:
+                with nullcontext(resources) if saved is None else saved.next(resources) as one:
+                    found = [align_with(query, target, asked, one, quiet=True)]
         except (SequenceError, RangeError) as error:
             raise type(error)(f"query {query.name}, target {target.name}: {error}") from error
         to.add(result.stats for result in found)
+        if args.picture is not None:
+            found[0].plot(args.picture)
         yield list(map(row_of, found))
-
-
-def drawn(args: Namespace, pairs: Iterable[Pair], to: Running) -> Iterator[Iterable[Row]]:
-    """The results, which are drawn, too: with tiles that are small enough for that."""
-    from ..results.plot import picture_plan
-
-    for query, target in pairs:
-        parts = place(args, "query", query), place(args, "target", target)
-        args.plan = picture_plan(args.plan, *(end - start for start, end in parts))
-        found = aligner(args, to)(query, target)
-        to.add(result.stats for result in found)
-        found[0].plot(args.picture)
-        yield list(map(row_of, found))
-
-
-def aligner(
-    args: Namespace, to: Running, saved: SavedPairs | None = None
-) -> Callable[[Sequence, Sequence], list[Alignment]]:
-    """What finds the best alignment of a pair, or the best ones that share no aligned pair; what is
-    odd about the input is said by the command, once."""
-    from ..api.align import align_top_with, align_with
-
-    options, resources = align_asked(args, to.bar)
-
-    def compute(query: Sequence, target: Sequence) -> list[Alignment]:
-        parts = ranges(args, query, target)
-        placed = replace(options, **parts) if any(parts.values()) else options
-        if args.alignments is not None:
-            return align_top_with(query, target, placed, resources, quiet=True)
-        with nullcontext(resources) if saved is None else saved.next(resources) as one:
-            return [align_with(query, target, placed, one, quiet=True)]
-
-    return compute
 
 
 def select(

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..results.formats import FOREIGN, end_of_name, format_of_file
-from ..results.formats.writer import row_of, shown_name
+from ..results.formats.writer import row_of, without_blanks
 from .asked import check_output, options_asked, resources_asked, setting_asked, usage
 from .output import running
 from .parser import DEVICE, FORMAT, SCORING
@@ -97,7 +97,7 @@ def run(args: Namespace) -> int:
 
 def _lines(args: Namespace, query: Sequence, target: Sequence, found: Any) -> Iterable[str]:
     """A line for each end."""
-    names = f"{shown_name(query, 'query')}\t{shown_name(target, 'target')}\t"
+    names = f"{without_blanks(query.name, 'query')}\t{without_blanks(target.name, 'target')}\t"
     rows = [] if args.places else found.tolist()
     for one in found if args.places else ():  # an alignment
         end = one.query_start if one.strand == "minus" else one.query_end

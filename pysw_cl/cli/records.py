@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -216,14 +216,3 @@ def how_many(queries: Records, targets: Records, matched: bool) -> tuple[int | N
         return None, None
     cells = None if matched else queries.letters * targets.letters
     return queries.count * (1 if matched else targets.count), cells
-
-
-def only(pairs: Iterator[Pair]) -> list[Pair]:
-    """The only pair that there is, if any.  Raises InputError for more, in words of `plot`."""
-    found = list(islice(pairs, 2))
-    if len(found) > 1:
-        raise InputError(
-            "plot is for one query and one target, and the files have more records; give files "
-            "with one record each"
-        )
-    return found

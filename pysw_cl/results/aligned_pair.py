@@ -32,7 +32,7 @@ FIELDS = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AlignedPair:
-    """What files, tables and pictures know of an `Alignment`, which has the same fields."""
+    """What files, tables and pictures know of an `Alignment`, which says what its fields are."""
 
     score: int | float
     mode: str
@@ -93,8 +93,7 @@ class AlignedPair:
     def region(self) -> tuple[Letters, Letters]:
         """The letters of the aligned region of both sequences; those of the query are reverse
         complemented on the minus strand.  Raises InputError without a path."""
-        self._check_letters()
-        query, target = self.views(self.query.letters)
+        query, target = self._views(self.query.letters)
         return query.read(0, len(query)), target.read(0, len(target))
 
     def _places(self) -> tuple[int, int, int, int]:
@@ -107,27 +106,19 @@ class AlignedPair:
             )
         return i0, i1, j0, j1
 
-    def _check_letters(self) -> None:
-        """Raise InputError if the aligned region is not known, or its letters have changed."""
+    def _views(self, query: NDArray[Any] | None = None) -> tuple[View, View]:
+        """What was compared of the aligned region; ``query``: another form of the query's letters.
+        Raises InputError if the region is not known, or its letters have changed."""
         i0, i1, j0, j1 = self._places()
         self.query.read(i0, i1)
         self.target.read(j0, j1)
-
-    def views(self, query: NDArray[Any] | None = None) -> tuple[View, View]:
-        """What was compared of the aligned region, whether the letters have changed or not.
-        ``query``: another form of the query's letters."""
-        if query is None:
-            query = self.scoring.coded(self.query)
+        query = self.scoring.coded(self.query) if query is None else query
         turned = (True, COMPLEMENT) if self.strand == "minus" else (False, None)
-        return (
-            View(query, self.query_start or 0, self.query_end, *turned),
-            View(self.target.letters, self.target_start or 0, self.target_end),
-        )
+        return View(query, i0, i1, *turned), View(self.target.letters, j0, j1)
 
     def _pair_scores(self) -> Iterator[NDArray[np.int32]]:
-        runs = self.path
-        self._check_letters()
-        return on_diagonal(runs, *self.views(), lambda _, *on: self.scoring.pair_scores(*on))
+        scores = self.scoring.pair_scores
+        return on_diagonal(self.path, *self._views(), lambda _, *on: scores(*on))
 
     def pair_scores(self) -> NDArray[np.int32]:
         """The substitution score, times ``scoring.scale``, of every '=' and 'X' column in turn.
@@ -152,7 +143,7 @@ class AlignedPair:
         is the same, along the target, as minimap2 has it and VCF; ``left_align`` of `align` does
         it.  Raises InputError without a path."""
         runs = self.path
-        query, target = (view.read(0, len(view)) for view in self.views())
+        query, target = (view.read(0, len(view)) for view in self._views())
         how = self.scoring, self.mode, self.free_ends
         runs, _ = move_left(runs, np.array([0, len(runs)]), query, target, *how)
         moved = replace(self, runs=runs)

@@ -12,6 +12,7 @@ from ..errors import InputError, is_iterable
 from ..sequences.lent import refuse_masked
 from ..sequences.sequence import as_sequence
 from .aligned_pair import FIELDS, AlignedPair
+from .pair_paths import as_table
 
 #: What an integer is that is not known, in arrays; it is None in dictionaries, NA in pandas.
 UNKNOWN = -1
@@ -39,11 +40,7 @@ def to_numpy(results: Any, pairs: Iterable[Any] | None = None) -> NDArray[Any]:
     ``score`` int64 or, where one has halves, float64; all others are int64.  What is not known is
     -1, NaN or, of CIGARs, None.
     """
-    columns = columns_of(results, pairs)
-    table = np.empty(len(columns["score"]), [(k, column.dtype) for k, column in columns.items()])
-    for name, column in columns.items():
-        table[name] = column
-    return table
+    return as_table(columns_of(results, pairs))
 
 
 def to_pandas(results: Any, pairs: Iterable[Any] | None = None) -> Any:
@@ -90,8 +87,7 @@ def columns_of(results: Any, pairs: Iterable[Any] | None) -> Columns:
                 f"number {k} is a {type(one).__name__}"
             )
         said.append(one.to_dict())
-    seconds = bool(said) and all("second_best" in one for one in said)
-    fields = ALL if seconds else FIELDS
+    fields = ALL if said and all("second_best" in one for one in said) else FIELDS
     return {name: _column(name, [one[name] for one in said]) for name in fields}
 
 
@@ -132,8 +128,7 @@ def _of_pairs(table: NDArray[Any], pairs: Iterable[Any]) -> Columns:
     for k, side in enumerate(("query", "target")):
         sequences = [pair[k] for pair in listed]
         columns[f"{side}_name"] = np.array(_names(sequences), object)
-        lengths = np.fromiter(map(len, sequences), np.int64, len(sequences))
-        columns[f"{side}_length"] = lengths
+        columns[f"{side}_length"] = np.fromiter(map(len, sequences), np.int64, len(sequences))
     return columns
 
 

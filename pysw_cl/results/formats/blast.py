@@ -26,7 +26,7 @@ from ..cigar import DIAGONAL, QUERY, TARGET, Runs, piece_runs
 from . import columns, writer
 from .columns import Columns, Texts, texts
 from .reading import Lines, Record
-from .writer import ByQuery, Row, Setting, aligned_texts, complement, runs_of, shown_name
+from .writer import ByQuery, Row, Setting, aligned_texts, complement, runs_of, without_blanks
 
 #: The columns of a table unless others are asked for; ``std`` stands for them.
 STANDARD = (
@@ -202,8 +202,8 @@ class CommentedTable(ByQuery):
         parts: list[str] = []
         for rows in groups:
             query, hits = rows[0].query, sum(row.has_both for row in rows)
-            title = printable(f"{shown_name(query, 'query')} {query.description}")
-            names = {shown_name(row.target, "target"): None for row in rows}
+            title = printable(f"{without_blanks(query.name, 'query')} {query.description}")
+            names = {without_blanks(row.target.name, "target"): None for row in rows}
             count = self.setting.searched.get("targets", len(names))
             database = next(iter(names)) if count == 1 else f"{count} targets"
             parts.append(

@@ -16,7 +16,7 @@ from ...errors import InputError
 from ...sequences.sequence import Sequence as Named, as_sequence
 from ..aligned_pair import AlignedPair
 from ..cigar import Runs
-from .writer import Letters, Plain, Row, Writer, shown_name, without_blanks
+from .writer import Letters, Plain, Row, Writer, without_blanks
 
 Texts = list[str]
 #: Results that are Python objects at once.
@@ -97,7 +97,7 @@ class Columns:
 
     def names(self, side: int) -> Texts:
         """The names of the queries (0) or targets (1) without blanks."""
-        return [shown_name(row[side], "target" if side else "query") for row in self.pairs]
+        return [without_blanks(row[side].name, "target" if side else "query") for row in self.pairs]
 
     def lengths(self, side: int) -> Texts:
         """The lengths of the queries (0) or targets (1)."""
@@ -176,7 +176,7 @@ class TableRows(Columns):
         if kinds <= {str, bytes}:
             return [default] * len(self)
         known = self.pairs if kinds == {Named} else zip(*self.letters(), strict=True)
-        return [shown_name(pair[side], default) for pair in known]
+        return [without_blanks(pair[side].name, default) for pair in known]
 
     def letters(self) -> tuple[list[Letters], list[Letters]]:
         def made(given: Any, name: str) -> Letters:

@@ -19,7 +19,7 @@ from ...sequences.alphabet import AMBIGUITY, NUCLEOTIDES
 from ..pair_paths import LONGEST_RUN
 from . import writer
 from .reading import Lines, Record, known_matches, runs_in
-from .writer import ByQuery, Letters, Row, Setting, runs_of, shown_name, without_blanks
+from .writer import ByQuery, Letters, Row, Setting, runs_of, without_blanks
 
 _QUERY_NAME = re.compile("[!-?A-~]{1,254}")
 _TARGET_NAME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*")
@@ -114,7 +114,7 @@ class Writer(ByQuery):
 
     def _target_name(self, target: Letters) -> str:
         if self._target[0] is not target:
-            name = shown_name(target, "target")
+            name = without_blanks(target.name, "target")
             length = self._lengths.get(name)
             if length is None:
                 raise InputError(f"the target {name!r} is not among the targets of the SAM header")
@@ -133,7 +133,7 @@ def _number(score: int | float) -> str:
 
 
 def _query_name(query: Letters) -> str:
-    name = shown_name(query, "query")
+    name = without_blanks(query.name, "query")
     if not _QUERY_NAME.fullmatch(name):
         raise InputError(
             f"SAM cannot hold the query name {name[:60]!r}: names have up to 254 printable ASCII "

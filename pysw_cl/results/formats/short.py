@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import InputError
 from .columns import Columns, Table, shares
-from .writer import PROGRAM, Row, Writer, aligned_texts, shown_name
+from .writer import PROGRAM, Row, Writer, aligned_texts, without_blanks
 
 _SEQUENCES = ("query", "query_length", "target", "target_length", "strand", "score")
 _ENDS = (*_SEQUENCES, "query_start", "query_end", "target_end")
@@ -109,23 +109,21 @@ class Maf(Writer):
     def entry(self, row: Row) -> str:
         if not row.cigar_for("MAF") or not row.has_both:
             return ""
-        assert row.query_start is not None and row.query_end is not None
-        assert row.target_start is not None and row.target_end is not None
+        ours, theirs, score, strand, i0, i1, j0, j1, *_ = row
+        assert i0 is not None and i1 is not None and j0 is not None and j1 is not None
         query, target = aligned_texts(row)
-        minus = row.strand == "minus"
-        start = len(row.query) - row.query_end if minus else row.query_start
-        target_size, query_size = row.target_end - row.target_start, row.query_end - row.query_start
-        upper, lower = shown_name(row.target, "target"), shown_name(row.query, "query")
+        sign, i = ("-", len(ours) - i1) if strand == "minus" else ("+", i0)
+        upper, lower = without_blanks(theirs.name, "target"), without_blanks(ours.name, "query")
         names = max(len(upper), len(lower))
-        starts = len(str(max(row.target_start, start)))
-        sizes = len(str(max(target_size, query_size)))
-        lengths = len(str(max(len(row.target), len(row.query))))
+        starts = len(str(max(j0, i)))
+        sizes = len(str(max(j1 - j0, i1 - i0)))
+        lengths = len(str(max(len(theirs), len(ours))))
         return (
-            f"a score={row.score}\n"
-            f"s {upper:<{names}} {row.target_start:>{starts}} {target_size:>{sizes}} + "
-            f"{len(row.target):>{lengths}} {target}\n"
-            f"s {lower:<{names}} {start:>{starts}} {query_size:>{sizes}} {'-' if minus else '+'} "
-            f"{len(row.query):>{lengths}} {query}\n\n"
+            f"a score={score}\n"
+            f"s {upper:<{names}} {j0:>{starts}} {j1 - j0:>{sizes}} + "
+            f"{len(theirs):>{lengths}} {target}\n"
+            f"s {lower:<{names}} {i:>{starts}} {i1 - i0:>{sizes}} {sign} "
+            f"{len(ours):>{lengths}} {query}\n\n"
         )
 
 
@@ -138,11 +136,11 @@ class Fasta(Writer):
             return ""
         query, target = aligned_texts(row)
         sign, width = "-" if row.strand == "minus" else "+", self.setting.width or WIDTH
+        ours = f"start={row.query_start} end={row.query_end} strand={sign} score={row.score}"
+        theirs = f"start={row.target_start} end={row.target_end} strand=+ score={row.score}"
         return (
-            f">{shown_name(row.query, 'query')} start={row.query_start} end={row.query_end} "
-            f"strand={sign} score={row.score}\n{folded(query, width)}"
-            f">{shown_name(row.target, 'target')} start={row.target_start} end={row.target_end} "
-            f"strand=+ score={row.score}\n{folded(target, width)}"
+            f">{without_blanks(row.query.name, 'query')} {ours}\n{folded(query, width)}"
+            f">{without_blanks(row.target.name, 'target')} {theirs}\n{folded(target, width)}"
         )
 
 

@@ -100,13 +100,8 @@ def row_of(found: AlignedPair) -> Row:
     return Row._make((*_fields(found), lambda _: found))
 
 
-def shown_name(of: Letters, default: str) -> str:
-    """A sequence's name without blanks, which would break a line of columns."""
-    return without_blanks(of.name, default)
-
-
 def without_blanks(name: str, default: str) -> str:
-    """A name as a column can have it."""
+    """A name without blanks, which would break a line of columns."""
     if name and name.isprintable() and " " not in name:
         return name
     return printable(name, "_") or default
