@@ -13,10 +13,11 @@ from typing import Any
 from cases import Row, check, pysw_cl
 from model_pairs import held_out
 
-from pysw_cl.drivers.tuned_subjects import Subject, subjects_of
-from pysw_cl.drivers.tuning import SubjectTuning, TileTimer
+from pysw_cl.api.tune import CASES, SubjectTuning
+from pysw_cl.drivers.tuning import Subject, TileTimer, subjects_of
+from pysw_cl.errors import PyswError
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning.tuning.runner import Failure, Runner
+from pysw_cl.planning.tuning.runner import Runner
 from pysw_cl.planning.tuning.search import interval, search
 from pysw_cl.planning.tuning.strategies import Exhaustive, Values
 
@@ -71,16 +72,16 @@ def tuned(args: argparse.Namespace) -> list[Row]:
     subjects = [one for one in subjects_of(runtime).values() if one.weight]
     for subject in subjects:
         share = subject.weight / sum(one.weight for one in subjects)
-        own = SubjectTuning(subject, share * budgets[0], None, "bench").run()
+        own = SubjectTuning(subject, share * budgets[0]).run()
         if not own.turns:
-            raise Failure("budget", f"{subject.name}: {own.why}")
-        timer = TileTimer(subject.setup, subject.start, "dna", *own.size)
-        space = subject.space(*own.size)
+            raise PyswError(f"{subject.name}: {own.why}")
+        timer = TileTimer(subject, CASES[0], *own.size)
+        space, values = subject.space(*own.size), own.faster or subject.start
         every = Runner(timer, build=space.build)
         best = search(space, every, budgets[1], Exhaustive()) or subject.start
         rows += [
-            _compared(subject, timer, own.values, {"defaults": subject.start}, 0.99, True),
-            _compared(subject, timer, own.values, {"best of all": best}, 0.97, False),
+            _compared(subject, timer, values, {"defaults": subject.start}, 0.99, True),
+            _compared(subject, timer, values, {"best of all": best}, 0.97, False),
         ]
         rows[-1] |= {"tried": len(every.tried), "of": len(space.every())}
         rows[-2] |= {"tuning seconds": own.spent, "tried": len(own.runner.tried)}

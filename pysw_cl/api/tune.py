@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from statistics import geometric_mean
+from typing import Any, NamedTuple
 
 from .._version import __version__
-from ..drivers.progress import Progress, Stage
-from ..drivers.tuned_subjects import Subject, subjects_of
-from ..drivers.tuning import SubjectTuning
+from ..drivers.progress import Progress, Tell, untold
+from ..drivers.tuning import Case, Subject, TileTimer, subjects_of
 from ..errors import InputError, ProfileError, ProfileWarning, items, shown, warn
 from ..folders import kernels_digest
 from ..opencl.device import Runtime, get_runtime
 from ..planning.profiles.profile import Profile
 from ..planning.profiles.store import measurements, save, shipped_for
-from ..planning.tuning.strategies import Strategy
+from ..planning.tuning.runner import Runner
+from ..planning.tuning.search import MOST, search
+from ..planning.tuning.strategies import Given, Strategy, Values
 from . import amounts
 from .align import told
 from .calibrate import calibrated
@@ -31,20 +32,161 @@ CALIBRATION, CALIBRATION_SHARE, LEAST_CALIBRATION = 10.0, 1 / 6, 1.0
 #: What a calibration takes beside its runs where all kernels are built, as a share of them: first
 #: runs and those of paths; and first uses, where those are measured.
 BESIDE, BESIDE_FIRST_USES = 0.9, 0.8
+#: Seconds that a run of the start keeps the device busy at least, and the share of a subject's
+#: seconds that one run may take: with little time tiles are small.
+BUSY, MOST_SHARE = 0.02, 1 / 60
+#: The share of a subject's seconds for its tile's size and the search by one case; what is left is
+#: for all cases.
+SEARCH_SHARE = 0.7
+#: The search is by the first; its best values are then compared by all, whose parameters they are.
+CASES: tuple[Case, ...] = (("dna", True), ("protein", True), ("dna", False))
+#: How many of these there are at most.
+MOST_CANDIDATES = 8
+#: The share of a search's seconds that each value may run in one race: on a device that others use,
+#: too, many values are tried a few times rather than few very often.  It may run so often at least.
+RACE_SHARE, LEAST_TURNS = 0.05, 16
+#: Runs that are kept of each values, and values of each subject.
+KEPT_RUNS, KEPT_VALUES = 5, 150
 #: What is told of progress are hundredths of a second.
 TICKS = 100
 
 
-@dataclass(frozen=True)
-class Tuned:
+@dataclass
+class SubjectTuning:
+    """The tuning of one subject, and what comes out of it."""
+
+    subject: Subject
+    #: Its seconds.
+    budget: float
+    #: The file of measurements.
+    path: Path | None = None
+    strategy: Strategy | None = None
+    #: Called after each run with the seconds that were spent, and the budget.
+    tell: Tell = untold
+    #: The values that are faster than the start for sure, if any are; and why.
+    faster: Values | None = None
+    why: str = "its seconds are over before the search begins"
+    #: Rows and columns of the tile that is timed, what ran it, and the seconds that all took.
+    size: tuple[int, int] = 0, 0
+    runner: Runner = field(init=False)
+    spent: float = 0.0
+    #: Runs of a value in one race at most; 0 before the search.
+    turns: int = 0
+
+    def run(self) -> SubjectTuning:
+        """Tune it."""
+        seconds = self._choose_size()
+        if seconds is not None and self.spent < SEARCH_SHARE * self.budget:
+            turns = int(RACE_SHARE * SEARCH_SHARE * self.budget / seconds)
+            self.turns = min(MOST, max(LEAST_TURNS, turns))
+            self.runner, found = self._search("search", CASES[:1], self.strategy, SEARCH_SHARE)
+            self.faster, self.why = self._chosen(found)
+        return self
+
+    def kept(self) -> list[dict[str, Any]]:
+        """What a profile keeps of the runs: those of the values that were run most often."""
+        ran = [trial for trial in self.runner.tried if trial.seconds and self.turns]
+        ran.sort(key=lambda trial: -len(trial.seconds))
+        return [
+            {
+                "subject": self.subject.name,
+                "values": dict(trial.values),
+                "m": self.size[0],
+                "n": self.size[1],
+                "seconds": [float(f"{one:.6g}") for one in trial.seconds[-KEPT_RUNS:]],
+                "use": "search",
+            }
+            for trial in ran[:KEPT_VALUES]
+        ]
+
+    def _key(self, *parts: object) -> str:
+        """What times depend on beside the values."""
+        subject, digest = self.subject, kernels_digest()
+        every = repr(subject.runtime.identity), digest, __version__, subject.name, *parts
+        return "/".join(map(str, every))
+
+    def _note(self, spent: float) -> None:
+        self.spent = spent
+        self.tell(spent, self.budget)
+
+    def _choose_size(self) -> float | None:
+        """Choose a tile that fills the device and keeps it busy, or a smaller one where the time is
+        short, by a run of the smallest and the model.  Returns the seconds of a run of the start;
+        None if it fails."""
+        subject, sizes = self.subject, self.subject.sizes()
+
+        def measure(size: Values) -> float:
+            return TileTimer(subject, CASES[0], int(size["m"]), int(size["n"]))(subject.start)
+
+        runner = Runner(measure, self.path, self._key("size"), told=self._note)
+        small = self.size = next(sizes)
+        first, self.runner = runner.of({"m": small[0], "n": small[1]}), runner
+        seconds = expected = runner.run(first) or 0.0
+        if first.failure:
+            self.why = f"the default fails: {first.failure.why}"
+            return None
+        while not (expected >= BUSY and subject.fills(*self.size)):
+            larger = next(sizes)
+            expected = seconds * subject.cost(*larger) / subject.cost(*small)
+            if expected > MOST_SHARE * self.budget:
+                break
+            self.size = larger
+        if self.size != small:
+            again = runner.run(runner.of({"m": self.size[0], "n": self.size[1]}))
+            if again is not None:
+                return again
+            self.size = small  # the device has no memory for the other, for example
+        return seconds
+
+    def _search(
+        self, what: str, cases: Sequence[Case], strategy: Strategy | None, share: float = 1.0
+    ) -> tuple[Runner, Values | None]:
+        """A search for a share of the seconds; where there are several ``cases``, by the geometric
+        mean of their times."""
+        timers = [TileTimer(self.subject, case, *self.size) for case in cases]
+
+        def measure(values: Values) -> float:
+            return geometric_mean(timer(values) for timer in timers)
+
+        space, key = self.subject.space(*self.size), self._key(what, *self.size)
+        runner = Runner(measure, self.path, key, space.build, self.spent, self._note)
+        budget = min(share * self.budget, self.budget - self.spent)
+        return runner, search(space, runner, budget, strategy, self.turns)
+
+    def _chosen(self, found: Values | None) -> tuple[Values | None, str]:
+        """The values that the subject gets instead of the start, if any, and why."""
+        start = self.subject.start
+        if found is None:
+            return None, "all values fail"
+        if found == start:
+            return None, "nothing is faster for sure"
+        # where there is time for it: their kernels have to be built
+        if self.budget - self.spent >= len(CASES) * self.runner.longest:
+            _, found = self._search("together", CASES, Given(self._candidates(found)))
+        if found is None or found == start:
+            return None, "nothing is faster for sure for DNA, proteins and global ones together"
+        return found, "faster for sure"
+
+    def _candidates(self, best: Values) -> list[Values]:
+        """What is tried with all scores: the best values; the best of those that have the start's
+        value of a parameter; and the best of each other build."""
+        start = self.subject.start
+        ranking = [best, *(one.values for one in self.runner.ranking())]
+        firsts = [next((v for v in ranking if v[name] == start[name]), best) for name in start]
+        builds: dict[Any, Values] = {}
+        for values in ranking:
+            builds.setdefault(self.runner.build(values), values)
+        found = [best, *firsts, *builds.values()]
+        return [one for k, one in enumerate(found) if one not in found[:k]][:MOST_CANDIDATES]
+
+
+class Tuned(NamedTuple):
     """What a tuning gave."""
 
     profile: Profile
     outcomes: tuple[SubjectTuning, ...]
     #: Where the profile was saved; None: it could not be.
     path: Path | None
-    #: Seconds of all.
-    seconds: float
 
 
 def tune(
@@ -116,11 +258,9 @@ def tuned(
 ) -> Tuned:
     """As :func:`tune`, with what came out for each subject."""
     seconds = amounts.seconds(budget, "budget: ")
-    began, runtime = time.monotonic(), get_runtime(device)
-    chosen = _subjects(runtime, subjects)
-    profile = _blank(runtime)
+    runtime = get_runtime(device)
+    chosen, profile = _subjects(runtime, subjects), _blank(runtime)
     path = measurements(profile, resume)
-    key = f"{runtime.identity!r}/{kernels_digest()}/{__version__}"
     calibration = min(CALIBRATION, CALIBRATION_SHARE * seconds)
     builds = calibration >= LEAST_FOR_BUILDS and not any(
         name.startswith("build/") for name in profile.times
@@ -130,25 +270,22 @@ def tuned(
     with told(progress) as run:
         run.begin(TICKS * seconds)
         run.speed = TICKS
-
-        def tell(stage: Stage, before: float, spent: float) -> None:
-            run.tell(TICKS * min(seconds, before + spent), stage)
-
         for number, subject in enumerate(chosen, 1):
             share = left * subject.weight / sum(one.weight for one in chosen[number - 1 :])
-            stage = Stage(f"tuning {subject.name}", number, len(chosen))
-            spent = partial(tell, stage, seconds - aside - left)
-            outcomes.append(SubjectTuning(subject, share, path, key, strategy, spent).run())
+            later, name = left - share + aside, f"tuning {subject.name}"
+            tell = run.step(name, number, len(chosen), share, later)
+            outcomes.append(SubjectTuning(subject, share, path, strategy, tell).run())
             left = max(0.0, left - outcomes[-1].spent)
         profile = _with_outcomes(profile, outcomes)
-        spent = partial(tell, Stage("calibration"), seconds - aside)
+        tell = run.step("calibration", 1, 1, aside)
         if calibration >= LEAST_CALIBRATION:
-            having = runtime.having(profile)
-            profile = calibrated(having, profile, calibration, spent, seconds, builds)
-        spent(aside)
+            tuned_device = runtime.having(profile)
+            profile = calibrated(
+                tuned_device, profile, calibration, lambda s: tell(s, aside), seconds, builds
+            )
+        tell(1, 1)
     measured = calibration >= LEAST_CALIBRATION or any(one.kept() for one in outcomes)
-    saved = _saved(profile, path) if measured else None
-    return Tuned(profile, tuple(outcomes), saved, time.monotonic() - began)
+    return Tuned(profile, tuple(outcomes), _saved(profile, path) if measured else None)
 
 
 def _blank(runtime: Runtime) -> Profile:
@@ -180,8 +317,8 @@ def _with_outcomes(base: Profile, outcomes: list[SubjectTuning]) -> Profile:
     """A profile with what was found, and with the runs."""
     parameters = {name: dict(own) for name, own in base.parameters.items()}
     for outcome in outcomes:
-        if outcome.changed:
-            for name, own in outcome.subject.parameters(outcome.values).items():
+        if outcome.faster is not None:
+            for name, own in outcome.subject.parameters(outcome.faster).items():
                 parameters[name] = {**parameters.get(name, {}), **own}
     found = [run for outcome in outcomes for run in outcome.kept()]
     again = {("search", run["subject"]) for run in found}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,7 @@ from .output import progress_of
 from .parser import DEVICE, of_option
 
 if TYPE_CHECKING:
-    from ..api.tune import Tuned
-    from ..drivers.tuning import SubjectTuning
+    from ..api.tune import SubjectTuning, Tuned
 
 
 def add_to(commands: Any) -> None:
@@ -67,10 +67,11 @@ def run(args: argparse.Namespace) -> int:
         from ..results.plot import require
 
         require()  # not after a minute
+    began = time.monotonic()
     with progress_of(sys.stderr, args.quiet) as bar, usage(args):
         found = tuned(args.device, args.budget, args.subjects, None, bar, args.resume)
     info = get_runtime(args.device).info
-    print(f"{info.name} [{info.platform}], tuned in {found.seconds:.1f} s")
+    print(f"{info.name} [{info.platform}], tuned in {time.monotonic() - began:.1f} s")
     print("\n".join(_lines(found)))
     if args.plot:
         from ..results.profile_plot import plot_tuning
@@ -85,8 +86,8 @@ def _lines(found: Tuned) -> Iterator[str]:
     for one in found.outcomes:
         name, start = one.subject.name, one.subject.start
         rows.append((name, "default", *_row(one, start)))
-        if one.changed:
-            rows.append(("", "tuned", *_row(one, one.values)))
+        if one.faster is not None:
+            rows.append(("", "tuned", *_row(one, one.faster)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         *texts, speed = (text.ljust(width) for text, width in zip(row, widths, strict=True))

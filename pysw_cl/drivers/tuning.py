@@ -1,5 +1,9 @@
-"""The tuning of one subject: a tile that keeps the device busy, the search for the plan that is
-fastest for it, and whether what that found is good for other scores, too.
+"""What is tuned on a device, and how that is timed: subjects, the values that are tried of each and
+where they begin, and the seconds that a tile takes by them.
+
+A subject is an engine and its lanes, as in a profile (docs/dev/profiles.md).  Values are pruned by
+what the device says of itself: compute units, the largest group, local memory, and whether its
+compiler takes a limit of registers.
 
 A result is checked before its time counts: a small tile against the reference engine when values
 are run first, and the last row and the best cell of every timed run against those of the plan that
@@ -10,28 +14,24 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, partial
-from math import exp, log
-from pathlib import Path
-from statistics import fmean, median
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..engines.reference import ReferenceEngine
-from ..engines.registry import engine_for
-from ..errors import BuildError, DeviceError, DeviceMemoryError, InternalError, PlanError
+from ..engines.registry import engine_for, plan_on
+from ..errors import InternalError, PlanError
 from ..opencl.device import Runtime
+from ..planning.parameters import Number
 from ..planning.plan import Plan
-from ..planning.tuning.runner import Failure, Runner
-from ..planning.tuning.search import MOST, search
-from ..planning.tuning.strategies import Given, Strategy, Values
+from ..planning.profiles.profile import Numbers
+from ..planning.tuning.strategies import Space, Values
 from ..scoring.scoring import cached_scoring
 from ..tiles.edges import Border
 from ..tiles.tile import TileJob, TileResult
-from .tuned_subjects import Subject
 
 #: What is compared: letters, substitution scores, gap cost (open, extend): a gap of k letters costs
 #: open + k * extend.
@@ -41,38 +41,172 @@ KINDS: dict[str, tuple[bytes, Any, Any]] = {
 }
 #: Rows and columns of the tile that is computed by the reference engine, too.
 SMALL = 350, 420
-#: Which errors are which kind of failure; the first that fits counts.
-FAILURES: dict[type[BaseException], str] = {
-    BuildError: "build",
-    DeviceMemoryError: "memory",
-    MemoryError: "memory",
-    DeviceError: "launch",
-    PlanError: "refused",
-    InternalError: "wrong",
-}
-#: The device and the plan that values mean.
-Setup = Callable[[Values], tuple[Runtime, Plan]]
-#: Seconds that a run of the start keeps the device busy at least, and the share of a subject's
-#: seconds that one run may take: with little time tiles are small.
-BUSY, MOST_SHARE = 0.02, 1 / 60
-#: The share of a subject's seconds for its tile's size and the search by one case; what is left is
-#: for all cases.
-SEARCH_SHARE = 0.7
 #: What is compared, and whether it is local.
 Case = tuple[str, bool]
-#: The search is by the first; its best values are then compared by all, whose parameters they are.
-CASES: tuple[Case, ...] = (("dna", True), ("protein", True), ("dna", False))
-#: How many of these there are at most.
-MOST_CANDIDATES = 8
-#: The share of a search's seconds that each value may run in one race: on a device that others use,
-#: too, many values are tried a few times rather than few very often.  It may run so often at least.
-RACE_SHARE, LEAST_TURNS = 0.05, 16
-#: Runs that are kept of each values, and values of each subject.
-KEPT_RUNS, KEPT_VALUES = 5, 150
+#: Multiples of what a search starts with: groups for each compute unit where a group is a thread,
+#: and where many share a unit; rows of a lane; columns of a block, and of a lane of the row scan;
+#: and lanes of a strip, where the lane set has several.
+THREADS, SHARED = (0.5, 1, 2), (0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3)
+ALPHAS, COLUMNS, LANES = (0.5, 0.75, 1, 1.25, 1.5), (0.25, 0.5, 1, 2, 4), (0.5, 1, 2)
+#: The most registers of a work-item; the last is no limit on any device that has the option.
+REGISTERS = (64, 80, 96, 112, 128, 144, 168, 192, 255)
+#: The least columns of a block.
+LEAST_CHUNK = 16
+#: Bytes of local memory for each column of a block that is held there.
+COLUMN_BYTES = 8
+#: No tile is cut into sections: strips and segments are timed themselves.
+WHOLE = {"sections.least_cells": 1 << 62}
+#: Rows of a tile of the row scan: it is chosen for short queries.
+SCAN_ROWS = 256
+#: The least sides of a tile.
+LEAST_SIDE = 1024
 
 
-def tile_of(kind: str, m: int, n: int, local: bool = True, seed: int = 1) -> TileJob:
+@dataclass(frozen=True)
+class Subject:
+    """One engine with its lanes on one device."""
+
+    #: As in a profile.
+    name: str
+    #: The plan that jobs have now.
+    plan: Plan
+    runtime: Runtime
+    #: Its share of the time, in proportion to the others'.
+    weight: float
+    _runtimes: dict[int, Runtime] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def by_rows(self) -> bool:
+        """Are tiles computed row by row, so that alpha is columns, and blocks mean nothing?"""
+        return self.plan.pipeline_lag == 0
+
+    @cached_property
+    def start(self) -> Values:
+        """The values of the plan that jobs have now."""
+        plan, lanes = self.plan, self.plan.lane_set
+        groups = plan.B / self.runtime.info.compute_units
+        values: dict[str, Number] = {"groups": groups, "alpha": plan.alpha}
+        if not self.by_rows:
+            values["chunk"] = plan.chunk
+            if len(lanes.T) > 1 and not lanes.of_warps:
+                values["T"] = plan.T
+            if (
+                self.runtime.traits.register_option
+            ):  # the limit of all kernels: one subject seeks it
+                values["registers"] = int(self._build.get("registers", REGISTERS[-1]))
+        return values
+
+    def space(self, m: int = 0, n: int = 0) -> Space:
+        """What is searched, with tiles of m x n cells if these are given: groups that one does not
+        fill are no slower than those that it does."""
+        start, lanes, units = self.start, self.plan.lane_set, self.runtime.info.compute_units
+        in_local = not self.by_rows and lanes.of_warps and lanes.narrow is not None
+        longest = int(self.runtime.device.local_mem_size) // COLUMN_BYTES if in_local else 1 << 24
+
+        def multiples(
+            name: str, shares: Iterable[float], least: int = 1, most: int = 1024
+        ) -> set[int]:
+            """Rounded multiples of the start's value, within limits."""
+            some = (round(share * start.get(name, 0)) for share in shares)
+            return {min(most, max(least, value)) for value in some}
+
+        shares = THREADS if lanes.per_item is None else SHARED
+        groups = {max(1, round(share * start["groups"] * units)) / units for share in shares}
+        chosen = self.by_rows and len(self.plan.groups) > 1  # tile by tile
+        # narrow lanes with a query profile in bytes have no more rows than that holds
+        most_rows = lanes.scores.profile_rows or 64
+        candidates: dict[str, Collection[Number]] = {
+            "groups": () if chosen or (m and not self.fills(m, n)) else groups,
+            "alpha": multiples("alpha", *((COLUMNS,) if self.by_rows else (ALPHAS, 1, most_rows))),
+            "chunk": multiples("chunk", COLUMNS, LEAST_CHUNK, longest),
+            "T": multiples("T", LANES) & set(lanes.T),
+            "registers": REGISTERS,
+        }
+        building = {"alpha", "T", "registers"} | ({"chunk"} if in_local else set())
+        own = {name: candidates[name] for name in start}
+        return Space(own, start, building, self._possible)
+
+    def _possible(self, values: Values) -> bool:
+        """Can the device run these values?"""
+        try:
+            self.setup(values)[1].check_on(self.runtime.facts)
+        except PlanError:
+            return False
+        return True
+
+    def setup(self, values: Values) -> tuple[Runtime, Plan]:
+        """The device and the plan that values mean."""
+        given: dict[str, Any] = {
+            name: int(values[name]) for name in ("alpha", "chunk", "T") if name in values
+        }
+        blocks = max(1, round(values["groups"] * self.runtime.info.compute_units))
+        tuning = self.plan.tuning.with_values(WHOLE)
+        plan = replace(self.plan, B=blocks, alpha_fixed=True, tuning=tuning, **given)
+        limit = self.parameters(values).get("build")
+        if limit is None:
+            return self.runtime, plan
+        registers = int(values["registers"])
+        if registers not in self._runtimes:
+            profile, _ = self.runtime.profile()
+            limited = {**profile.parameters, "build": limit}
+            self._runtimes[registers] = self.runtime.having(replace(profile, parameters=limited))
+        return self._runtimes[registers], plan
+
+    def parameters(self, values: Values) -> dict[str, dict[str, float]]:
+        """What a profile says where these values are its choice."""
+        own = dict(values)
+        registers = own.pop("registers", None)
+        if registers == self.start.get("registers"):
+            return {self.name: own}
+        return {self.name: own, "build": {**self._build, "registers": int(values["registers"])}}
+
+    @property
+    def _build(self) -> Numbers:
+        """The device's limits of registers: of most kernels, and of others by their names."""
+        return self.runtime.profile()[0].parameters.get("build", {})
+
+    @cached_property
+    def _least(self) -> tuple[int, int]:
+        """The least tile that fills the device: two strips for every group, and so many columns
+        that the last group begins before the first one ends."""
+        if self.by_rows:
+            return SCAN_ROWS, 2 * self.plan.B * self.plan.T * self.plan.alpha
+        return max(LEAST_SIDE, 2 * self.plan.device_rows), self.plan.pipeline_lag
+
+    def sizes(self) -> Iterator[tuple[int, int]]:
+        """Rows and columns of tiles, each twice as large as the one before."""
+        m, n = self._least[0], LEAST_SIDE
+        while True:
+            yield m, n
+            if self.by_rows or n <= m:
+                n *= 2
+            else:
+                m *= 2
+
+    def fills(self, m: int, n: int) -> bool:
+        """Does a tile of this size fill the device?"""
+        return m >= self._least[0] and n >= self._least[1]
+
+    def cost(self, m: int, n: int) -> float:
+        """What a tile takes, by the model: ratios of its times are known of any device."""
+        return self.plan.tile_cost(m, n)
+
+
+def subjects_of(runtime: Runtime) -> dict[str, Subject]:
+    """What can be tuned on a device, by name.  The weight of what jobs do not use is 0: it is
+    tuned only where it is asked for."""
+    found = {}
+    for wishes, weight in ((None, 4), ({"engine": "rowscan"}, 1)):
+        plan = plan_on(runtime, wishes)
+        name = f"{plan.engine}/{plan.lanes}"
+        used = wishes is None or name in plan.machine.by_subject
+        found[name] = Subject(name, plan, runtime, weight if used else 0)
+    return found
+
+
+def tile_of(case: Case, m: int, n: int, seed: int = 1) -> TileJob:
     """A tile of m x n cells of random letters, always the same ones, at the corner of a matrix."""
+    kind, local = case
     letters, sub_score, gap_cost = KINDS[kind]
     scoring = cached_scoring(sub_score, gap_cost)
     drawn = np.random.default_rng(seed).integers(0, len(letters), m + n, dtype=np.uint8)
@@ -90,210 +224,46 @@ def _answer(result: TileResult) -> tuple[Any, ...]:
 
 
 class TileTimer:
-    """Seconds on the device that one tile takes, by the values of its plan: what a search
-    measures.  Where the device does not tell its own time (a caller's queue without profiling), the
-    host's clock does.
+    """Seconds on the device that one tile takes, by the values of a subject's plan: what a search
+    measures.  All values have to give the result of the subject's start.  Where the device does not
+    tell its own time (a caller's queue without profiling), the host's clock does."""
 
-    ``setup``: the device and the plan that values mean.  ``start``: the values whose results all
-    others have to give.
-    """
-
-    def __init__(
-        self, setup: Setup, start: Values, kind: str, m: int, n: int, local: bool = True
-    ) -> None:
-        self._setup, self._start = setup, start
-        self._tile = partial(tile_of, kind, local=local)
-        self._size, self._checked = (m, n), list[Values]()
+    def __init__(self, subject: Subject, case: Case, m: int, n: int) -> None:
+        self.subject, self.case, self.size = subject, case, (m, n)
+        self._checked = list[Values]()
 
     @cached_property
     def _job(self) -> TileJob:
-        return self._tile(*self._size)
+        return tile_of(self.case, *self.size)
 
     @cached_property
     def _wanted(self) -> tuple[Any, ...]:
-        return _answer(self._run(self._start, self._job)[0])
+        return _answer(self._run(self.subject.start, self._job)[0])
 
     def __call__(self, values: Values) -> float:
-        """Seconds of one run.  Raises Failure."""
-        try:
-            wanted = self._wanted
-            if values not in self._checked:
-                small = self._tile(*SMALL, seed=2)
-                if _answer(self._run(values, small)[0]) != _answer(ReferenceEngine().tile(small)):
-                    raise _wrong(values, "the reference engine")
-                if values != self._start:  # (which ran already)
-                    self._run(values, self._job)  # the first run of a kernel takes longer
-                self._checked.append(values)
-            found, seconds = self._run(values, self._job)
-        except tuple(FAILURES) as error:
-            kind = next(name for one, name in FAILURES.items() if isinstance(error, one))
-            raise Failure(kind, str(error)) from None
-        if _answer(found) != wanted:
-            raise _wrong(values, str(dict(self._start)))
+        """Seconds of one run.  Raises InternalError for a wrong result, and what engines raise."""
+        start, wanted = self.subject.start, self._wanted
+        if values not in self._checked:
+            small = tile_of(self.case, *SMALL, seed=2)
+            right = _answer(ReferenceEngine().tile(small))
+            self._right(values, small, right, "the reference engine")
+            if values != start:  # (which ran already)
+                self._run(values, self._job)  # the first run of a kernel takes longer
+            self._checked.append(values)
+        return self._right(values, self._job, wanted, str(dict(start)))
+
+    def _right(self, values: Values, job: TileJob, wanted: tuple[Any, ...], other: str) -> float:
+        """The seconds that a tile took, if its result is that of ``other``."""
+        result, seconds = self._run(values, job)
+        if _answer(result) != wanted:
+            raise InternalError(f"{dict(values)} gives another result than {other}")
         return seconds
 
     def _run(self, values: Values, job: TileJob) -> tuple[TileResult, float]:
         """The result of a tile, and the seconds that it took."""
-        device, plan = self._setup(values)
+        device, plan = self.subject.setup(values)
         engine = engine_for(device, plan, timed=True)
         started = time.perf_counter()
         result = engine.tile(job)
         taken = time.perf_counter() - started
         return result, sum(engine.kernel_seconds.values()) or taken
-
-
-def _wrong(values: Values, other: str) -> Failure:
-    return Failure("wrong", f"{dict(values)} gives another result than {other}")
-
-
-@dataclass
-class SubjectTuning:
-    """The tuning of one subject, and what comes out of it."""
-
-    subject: Subject
-    #: Its seconds.
-    budget: float
-    #: The file of measurements, and what they depend on beside the subject.
-    path: Path | None
-    key: str
-    strategy: Strategy | None = None
-    #: Called now and then with the seconds that it has taken so far.
-    told: Callable[[float], None] = lambda spent: None
-    #: The values that jobs have from now on: the start, unless others are faster for sure; and why.
-    values: Values = field(init=False)
-    why: str = "its seconds are over before the search begins"
-    #: Rows and columns of the tile that is timed, what ran it, and the seconds that all took.
-    size: tuple[int, int] = 0, 0
-    runner: Runner = field(init=False)
-    spent: float = 0.0
-    #: Runs of a value in one race at most; 0 before the search.
-    turns: int = 0
-
-    def __post_init__(self) -> None:
-        self.values = self.subject.start
-
-    @property
-    def changed(self) -> bool:
-        """Are there other values than before?"""
-        return self.values != self.subject.start
-
-    def run(self) -> SubjectTuning:
-        """Tune it."""
-        try:
-            seconds = self._choose_size()
-        except Failure as failed:
-            self.why = f"the default fails: {failed}"
-            return self
-        if self.spent < SEARCH_SHARE * self.budget:
-            turns = int(RACE_SHARE * SEARCH_SHARE * self.budget / seconds)
-            self.turns = min(MOST, max(LEAST_TURNS, turns))
-            self.runner, found = self._search("search", CASES[:1], self.strategy, SEARCH_SHARE)
-            self.values, self.why = self._chosen(found)
-        return self
-
-    def kept(self) -> list[dict[str, Any]]:
-        """What a profile keeps of the runs: those of the values that were run most often."""
-        ran = sorted(self.runner.tried, key=lambda one: -len(one.seconds)) if self.turns else []
-        return [
-            {
-                "subject": self.subject.name,
-                "values": dict(trial.values),
-                "m": self.size[0],
-                "n": self.size[1],
-                "seconds": [float(f"{one:.6g}") for one in trial.seconds[-KEPT_RUNS:]],
-                "use": "search",
-            }
-            for trial in ran[:KEPT_VALUES]
-            if trial.seconds
-        ]
-
-    def _key(self, *parts: object) -> str:
-        return "/".join(map(str, (self.key, self.subject.name, *parts)))
-
-    def _timer(self, case: Case, m: int, n: int) -> TileTimer:
-        kind, local = case
-        return TileTimer(self.subject.setup, self.subject.start, kind, m, n, local)
-
-    def _choose_size(self) -> float:
-        """Choose a tile that fills the device and keeps it busy, or a smaller one where the time is
-        short, by a run of the smallest and the model.  Returns the seconds of a run of the start.
-        Raises Failure."""
-        subject, sizes = self.subject, self.subject.sizes()
-
-        def measure(size: Values) -> float:
-            return self._timer(CASES[0], int(size["m"]), int(size["n"]))(subject.start)
-
-        runner = self.runner = Runner(measure, self.path, self._key("size"))
-
-        def first(m: int, n: int) -> float:
-            trial = runner.of({"m": m, "n": n})
-            seconds = runner.run(trial)
-            self._note(runner.spent)
-            if seconds is None:
-                raise trial.failure or Failure("wrong")
-            return seconds
-
-        small = self.size = next(sizes)
-        seconds = expected = first(*small)
-        while not (expected >= BUSY and subject.fills(*self.size)):
-            larger = next(sizes)
-            expected = seconds * subject.cost(*larger) / subject.cost(*small)
-            if expected > MOST_SHARE * self.budget:
-                break
-            self.size = larger
-        if self.size != small:
-            try:
-                return first(*self.size)
-            except Failure:  # a tile that the device has no memory for, for example
-                self.size = small
-        return seconds
-
-    def _search(
-        self, what: str, cases: Sequence[Case], strategy: Strategy | None, share: float = 1.0
-    ) -> tuple[Runner, Values | None]:
-        """A search for a share of the seconds; where there are several ``cases``, by the geometric
-        mean of their times."""
-        timers = [self._timer(case, *self.size) for case in cases]
-        before = self.spent
-
-        def measure(values: Values) -> float:
-            self.told(before + runner.spent)
-            return exp(fmean(log(timer(values)) for timer in timers))
-
-        space = self.subject.space(*self.size)
-        runner = Runner(measure, self.path, self._key(what, *self.size), space.build)
-        budget = max(0.0, min(share * self.budget, self.budget - before))
-        found = search(space, runner, budget, strategy, self.turns)
-        self._note(before + runner.spent)
-        return runner, found
-
-    def _note(self, spent: float) -> None:
-        self.spent = spent
-        self.told(spent)
-
-    def _chosen(self, found: Values | None) -> tuple[Values, str]:
-        """The values that the subject gets, and why."""
-        start = self.subject.start
-        if found is None:
-            return start, "all values fail"
-        if found == start:
-            return start, "nothing is faster for sure"
-        # where there is time for it: their kernels have to be built
-        if self.budget - self.spent >= len(CASES) * self.runner.longest:
-            _, found = self._search("together", CASES, Given(self._candidates(found)))
-        if found is None or found == start:
-            return start, "nothing is faster for sure for DNA, proteins and global ones together"
-        return found, "faster for sure"
-
-    def _candidates(self, best: Values) -> list[Values]:
-        """What is tried with all scores: the best values; the best of those that have the start's
-        value of a parameter; and the best of each other build."""
-        start = self.subject.start
-        ran = [one for one in self.runner.tried if not one.failure]
-        ranking = [best, *(one.values for one in sorted(ran, key=lambda one: median(one.seconds)))]
-        firsts = [next((v for v in ranking if v[name] == start[name]), best) for name in start]
-        builds: dict[Any, Values] = {}
-        for values in ranking:
-            builds.setdefault(self.runner.build(values), values)
-        found = [best, *firsts, *builds.values()]
-        return [one for k, one in enumerate(found) if one not in found[:k]][:MOST_CANDIDATES]

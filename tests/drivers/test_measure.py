@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,26 +13,19 @@ from helpers import device_has
 from machines import GPU, Machine, fake, fake_platform
 
 from pysw_cl.drivers import tuning
-from pysw_cl.drivers.tuned_subjects import REGISTERS, Subject, subjects_of
-from pysw_cl.drivers.tuning import KINDS, TileTimer, tile_of
+from pysw_cl.drivers.tuning import KINDS, REGISTERS, Subject, TileTimer, subjects_of, tile_of
 from pysw_cl.engines.plans import default_plan
-from pysw_cl.errors import (
-    BuildError,
-    DeviceError,
-    DeviceMemoryError,
-    InternalError,
-    PlanError,
-)
+from pysw_cl.errors import BuildError, DeviceMemoryError, InternalError
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.profile import Profile
-from pysw_cl.planning.tuning.runner import Failure
 from pysw_cl.planning.tuning.strategies import Values
 from pysw_cl.tiles.tile import Hit, TileJob, TileResult
 
 pytestmark = pytest.mark.usefixtures("profile_folder")
 
 START = {"B": 2}
+DNA = ("dna", True)
 
 
 def small(values: Values) -> tuple[Runtime, Plan]:
@@ -40,24 +35,29 @@ def small(values: Values) -> tuple[Runtime, Plan]:
     return runtime, replace(plan, B=int(values["B"]))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("local", [True, False])
-def test_a_tile_is_timed(kind: str, local: bool) -> None:
-    timer = TileTimer(small, START, kind, 90, 200, local)
+def timer_of(setup: Any, m: int, n: int, case: tuple[str, bool] = DNA) -> TileTimer:
+    """What times tiles of a subject that is set up so."""
+    subject: Any = SimpleNamespace(setup=setup, start=START)
+    return TileTimer(subject, case, m, n)
+
+
+@pytest.mark.parametrize("case", list(product(KINDS, [True, False])))
+def test_a_tile_is_timed(case: tuple[str, bool]) -> None:
+    timer = timer_of(small, 90, 200, case)
     seconds = [timer({"B": B}) for B in (2, 3, 2)]
     assert all(0 < one < 5 for one in seconds)
 
 
 def test_tiles_are_always_the_same() -> None:
     one, same, other = (
-        tile_of("dna", 50, 60),
-        tile_of("dna", 50, 60),
-        tile_of("dna", 50, 60, seed=2),
+        tile_of(DNA, 50, 60),
+        tile_of(DNA, 50, 60),
+        tile_of(DNA, 50, 60, seed=2),
     )
     assert one.size == (50, 60)
     np.testing.assert_array_equal(one.query, same.query)
     assert (one.query != other.query).any()
-    assert one.floor == 0 and tile_of("protein", 5, 6, local=False).floor is None
+    assert one.floor == 0 and tile_of(("protein", False), 5, 6).floor is None
 
 
 class Wrong:
@@ -95,48 +95,25 @@ def test_a_wrong_result_has_no_time(monkeypatch: pytest.MonkeyPatch, how: str, l
         return Wrong(engine, how, least) if plan.B == 3 else engine
 
     monkeypatch.setattr(tuning, "engine_for", engine_for)
-    timer = TileTimer(small, START, "dna", 90, 500)
+    timer = timer_of(small, 90, 500)
     assert timer(START) > 0
-    with pytest.raises(Failure) as failed:
+    with pytest.raises(InternalError, match="gives another result than"):
         timer({"B": 3})
-    assert failed.value.kind == "wrong"
-
-
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [
-        (BuildError("x"), "build"),
-        (DeviceError("x"), "launch"),
-        (DeviceMemoryError("x"), "memory"),
-        (MemoryError("x"), "memory"),
-        (PlanError("x"), "refused"),
-        (InternalError("x"), "wrong"),
-    ],
-)
-def test_kinds_of_failure(error: Exception, kind: str) -> None:
-    def fails(values: Values) -> tuple[Runtime, Plan]:
-        raise error
-
-    with pytest.raises(Failure, match="x") as failed:
-        TileTimer(fails, START, "dna", 90, 100)(START)
-    assert failed.value.kind == kind
 
 
 def test_a_kernel_that_is_not_built() -> None:
     broken = get_runtime().having(Profile())
     broken.source_of = lambda name: "this is not OpenCL\n"
-    with pytest.raises(Failure, match="cannot build the kernel") as failed:
-        TileTimer(lambda values: (broken, small(values)[1]), START, "dna", 90, 100)(START)
-    assert failed.value.kind == "build"
+    with pytest.raises(BuildError, match="cannot build the kernel"):
+        timer_of(lambda values: (broken, small(values)[1]), 90, 100)(START)
 
 
 def test_a_device_without_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     device_has(monkeypatch, global_mem_size=1 << 20, max_mem_alloc_size=1 << 19)
     little = get_runtime().having(Profile())
-    timer = TileTimer(lambda values: (little, small(values)[1]), START, "dna", 1000, 200_000)
-    with pytest.raises(Failure, match="out of memory") as failed:
+    timer = timer_of(lambda values: (little, small(values)[1]), 1000, 200_000)
+    with pytest.raises(DeviceMemoryError, match="out of memory"):
         timer(START)
-    assert failed.value.kind == "memory"
 
 
 def test_a_runtime_with_another_profile(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pysw_cl.errors import ProfileError
-from pysw_cl.planning.tuning.runner import Failure, Runner
+from pysw_cl.errors import InternalError, ProfileError
+from pysw_cl.planning.tuning.runner import Runner
 from pysw_cl.planning.tuning.search import interval
 from pysw_cl.planning.tuning.strategies import Space, Values
 
@@ -21,7 +21,7 @@ def runs(path: Path, values: Values, *outcomes: float | str, key: str = "k") -> 
     def measure(values: Values) -> float:
         outcome = next(new)
         if isinstance(outcome, str):
-            raise Failure(outcome)
+            raise InternalError(outcome)
         return outcome
 
     runner = Runner(measure, path=path, key=key)
@@ -64,7 +64,7 @@ def test_lines_that_are_no_runs_are_passed_over(line: str, tmp_path: Path) -> No
 
 
 def test_runs_that_cannot_be_kept(tmp_path: Path) -> None:
-    with pytest.raises(ProfileError, match="cannot be read"):
+    with pytest.raises(ProfileError, match="cannot be kept there"):
         runs(tmp_path, {"B": 1})
     (tmp_path / "file").touch()
     with pytest.raises(ProfileError, match="give another file"):

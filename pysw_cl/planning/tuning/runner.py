@@ -11,31 +11,45 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from math import inf, isfinite
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
-from ...errors import InternalError, ProfileError, PyswError
+from ...errors import (
+    BuildError,
+    DeviceError,
+    DeviceMemoryError,
+    InternalError,
+    PlanError,
+    ProfileError,
+)
 from .strategies import Values
 
-#: Seconds of one run with some values.  It raises :class:`Failure`.  The first run with values
-#: builds, warms up and checks the result before it is timed.
+#: Seconds of one run with some values.  The first run with values builds, warms up and checks the
+#: result before it is timed; a wrong one is an InternalError.
 Measure = Callable[[Values], float]
-#: How a run may fail: its kernel is not built, is not launched, gives a wrong result, does not suit
-#: the device (too large a group, for example), or gets no memory.
-KINDS = ("build", "launch", "wrong", "refused", "memory")
+#: What a failed run is called, by its error; the first that fits counts.
+FAILURES: dict[type[BaseException], str] = {
+    BuildError: "build",
+    DeviceMemoryError: "memory",
+    MemoryError: "memory",
+    DeviceError: "launch",
+    PlanError: "refused",
+    InternalError: "wrong",
+}
 #: So many of the last runs tell what the next one probably takes.
 RECENT = 15
 
 
-class Failure(PyswError):
-    """A run that failed, and its kind (one of :data:`KINDS`)."""
+class Failure(NamedTuple):
+    """How a run failed: one of :data:`FAILURES`, and what the error says."""
 
-    def __init__(self, kind: str, message: str = "") -> None:
-        super().__init__(message or kind)
-        self.kind = kind
+    kind: str
+    why: str
 
 
 @dataclass(eq=False)
@@ -53,6 +67,11 @@ class Trial:
     #: (:mod:`.search`) estimates it.
     standing: float = inf
 
+    @property
+    def is_new(self) -> bool:
+        """Was it never run?"""
+        return not (self.seconds or self.failure)
+
 
 class Runner:
     """Runs values, and knows what was spent and found.
@@ -60,7 +79,8 @@ class Runner:
     ``path``: the file of runs (None: there is none), made with the first one; what has another key
     is left alone.  ``key`` names all that a time depends on beside the values: the subject, the
     device and its driver, the digest of the kernels, and the sizes that are measured.  ``build``:
-    what tells the build that values need from others.  ``clock``: seconds that never go back.
+    what tells the build that values need from others.  ``spent``: seconds that were spent before;
+    ``told`` is called with those of all after each run.  ``clock``: seconds that never go back.
     Raises ProfileError if the file cannot be read or written.
     """
 
@@ -70,20 +90,20 @@ class Runner:
         path: Path | None = None,
         key: str = "",
         build: Callable[[Values], Hashable] = lambda values: None,
+        spent: float = 0.0,
+        told: Callable[[float], None] = lambda spent: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.path, self.key, self.build = path, key, build
-        self._measure, self._clock = measure, clock
-        #: Seconds that may be spent, those of runs from the file included; and those of all runs so
-        #: far, with what the search did between them; and of the longest.
-        self.limit, self.spent, self.longest = inf, 0.0, 0.0
+        self.path, self.key, self.build, self.spent = path, key, build, spent
+        self._measure, self._told, self._clock = measure, told, clock
+        #: Seconds that may be spent, those of runs from the file included; and of the longest run,
+        #: with what the search did before it.
+        self.limit, self.longest = inf, 0.0
         self._trials: dict[Hashable, Trial] = {}
         self._builds: set[Hashable] = set()
         #: What runs took, by what they needed: a "build", a "check", or only to run "again".
         self._taken: dict[str, list[float]] = defaultdict(list)
-        self._line_end = b""
-        if path is not None:
-            self._read(path)
+        self._read()
         self._last = clock()
 
     def of(self, values: Values) -> Trial:
@@ -93,7 +113,7 @@ class Runner:
     @property
     def tried(self) -> list[Trial]:
         """The values that were run, in the order of their first runs."""
-        return [one for one in self._trials.values() if one.seconds or one.failure]
+        return [one for one in self._trials.values() if not one.is_new]
 
     @property
     def runs(self) -> int:
@@ -104,6 +124,11 @@ class Runner:
     def failed(self) -> dict[str, int]:
         """How many values failed, by the kind of failure."""
         return dict(Counter(one.failure.kind for one in self.tried if one.failure))
+
+    def ranking(self) -> list[Trial]:
+        """What a search found to run without a failure, the best first."""
+        good = [one for one in self.tried if one.standing < inf and not one.failure]
+        return sorted(good, key=lambda one: one.standing)
 
     def seconds(self, values: Values) -> float | None:
         """The median of the runs; None if there are none or these values failed."""
@@ -120,6 +145,7 @@ class Runner:
         self.spent, self.longest = self.spent + took, max(self.longest, took)
         self._taken[need].append(took)
         self._builds.add(self.build(trial.values))
+        self._told(self.spent)
         if isinstance(outcome, Failure):
             trial.failure = outcome
             return None
@@ -145,49 +171,46 @@ class Runner:
     def _new(self, values: Values) -> tuple[float, float | Failure]:
         """Measure, and append it to the file."""
         outcome: float | Failure
-        facts: dict[str, object]
         try:
             outcome = self._measure(values)
-            facts = {"seconds": outcome}
-        except Failure as failed:
-            outcome, facts = failed, {"failure": failed.kind}
-        if isinstance(outcome, float) and not 0 < outcome < inf:
-            said = f"a run of {dict(values)} is said to take {outcome!r} s"
-            raise InternalError(f"tuning: {said}")
+            if not 0 < outcome < inf:
+                raise InternalError(f"a run of {dict(values)} is said to take {outcome!r} s")
+            facts: dict[str, object] = {"seconds": outcome}
+        except tuple(FAILURES) as error:
+            kind = next(name for one, name in FAILURES.items() if isinstance(error, one))
+            outcome, facts = Failure(kind, str(error)), {"failure": kind}
         took = self._clock() - self._last
         if self.path is not None:
-            self._append(self.path, {"values": dict(values), "took": took, **facts})
+            line = json.dumps({"key": self.key, "values": dict(values), "took": took, **facts})
+            with _usable(self.path):
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                with self.path.open("ab") as file:  # after half a line of a killed process, too
+                    file.write((b"\n" if file.tell() else b"") + line.encode())
         return took, outcome
 
-    def _append(self, path: Path, facts: dict[str, object]) -> None:
-        line = json.dumps({"key": self.key, **facts}).encode()
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("ab") as file:
-                file.write(self._line_end + line + b"\n")
-        except OSError as error:
-            said = f"{path}: measurements cannot be written to it: {error}"
-            raise ProfileError(f"{said}; give another file") from error
-        self._line_end = b""
-
-    def _read(self, path: Path) -> None:
-        """Read the earlier runs.  Lines that are none are passed over: a killed process leaves half
-        of one."""
-        try:
-            found = path.read_bytes() if path.exists() else b""
-        except OSError as error:
-            said = f"{path}: measurements cannot be read from it: {error}"
-            raise ProfileError(f"{said}; give another file") from error
-        self._line_end = b"\n" if found and not found.endswith(b"\n") else b""
+    def _read(self) -> None:
+        """Read the earlier runs.  Lines that are none are passed over."""
+        if self.path is None:
+            return
+        with _usable(self.path):
+            found = self.path.read_bytes() if self.path.exists() else b""
         for line in found.splitlines():
-            try:
+            with suppress(ValueError, KeyError, TypeError, AttributeError):
                 facts = json.loads(line)
                 kind, took = facts.get("failure"), float(facts["took"])
-                seconds = 0.0 if kind else float(facts["seconds"])
-                good = kind in KINDS if kind else 0 < seconds < inf
+                outcome = Failure(kind, kind) if kind else float(facts["seconds"])
+                good = kind in FAILURES.values() if kind else 0 < facts["seconds"] < inf
                 if facts["key"] == self.key and good and isfinite(took):
                     values = {name: value + 0 for name, value in facts["values"].items()}
-                    outcome = Failure(kind) if kind else seconds
                     self.of(values).earlier.append((took, outcome))
-            except (ValueError, KeyError, TypeError, AttributeError):
-                continue
+
+
+@contextmanager
+def _usable(path: Path) -> Iterator[None]:
+    """Raises ProfileError if the file cannot be used."""
+    try:
+        yield
+    except OSError as error:
+        raise ProfileError(
+            f"{path}: measurements cannot be kept there: {error}; give another file"
+        ) from error

@@ -149,14 +149,25 @@ class Race:
         """Whose median is the least of those that are left."""
         return min(self.left, key=lambda k: median(self.times[k]), default=None)
 
-    def behind(self, k: int) -> float:
-        """How much slower than the best one of those that ran seems, by the ratios as well as by
-        the medians: in a few turns the best may have been disturbed."""
-        if self.best is None or k == self.best:
-            return 0.0
-        ratio = median(self.ratios(k, self.best))
-        medians = median(self.times[k]) - median(self.times[self.best])
-        return max(ratio, medians, 0.0 if k in self.left else WORTH)
+    def note(self) -> Race:
+        """Note where each stands: the best by its ratio to the first, if it was known before, and
+        the others by how much slower they seem than the best, by the ratios as well as by the
+        medians: in a few turns the best may have been disturbed."""
+        first, top = self.field[0], self.best
+        if top is None:
+            return self
+        best = self.field[top]
+        if first.standing == inf or not self.times[0]:
+            best.standing = median(self.times[top])
+        elif best.standing == inf:
+            best.standing = first.standing + interval(self.ratios(top, 0)).centre
+        for k, trial in enumerate(self.field):
+            if self.times[k] and trial.standing == inf:
+                medians = median(self.times[k]) - median(self.times[top])
+                least = 0.0 if k in self.left else WORTH
+                behind = max(median(self.ratios(k, top)), medians, least)
+                trial.standing = best.standing + behind
+        return self
 
     def ranking(self) -> list[Trial]:
         """Who ran, best first; those that left come after all others."""
@@ -178,76 +189,28 @@ def search(
     The start is run in any case, and then whatever probably ends within the budget: that is
     exceeded only by what a run takes longer than its like.
     """
-    return _Search(space, runner, most).find(strategy or Coordinate(), budget)
-
-
-class _Search:
-    """A search on its way; what a strategy knows of it (:class:`.strategies.Known`)."""
-
-    def __init__(self, space: Space, runner: Runner, most: int) -> None:
-        self.space, self.runner, self.most = space, runner, most
-        self.start, self.seconds = runner.of(space.start), runner.seconds
-        self._raced = set[Trial]()
-
-    def ranking(self) -> list[Values]:
-        """See :class:`.strategies.Known`."""
-        return [trial.values for trial in self._best()]
-
-    def _best(self) -> list[Trial]:
-        """What ran without a failure, the best first."""
-        good = [one for one in self.runner.tried if one.standing < inf and not one.failure]
-        return sorted(good, key=lambda one: one.standing)
-
-    def find(self, strategy: Strategy, budget: float) -> Values | None:
-        """Search, and decide."""
-        runner = self.runner
-        runner.limit = ROUNDS_SHARE * budget
-        self._race([self.start], 1)
-        for proposed in strategy.rounds(self.space, self):
-            self._round(proposed)
-            if runner.spent >= runner.limit:
-                break
-        return self._decide(budget)
-
-    def _round(self, proposed: Sequence[Values]) -> None:
-        """Race what is new of a round with the best; what needs no new build first."""
-        new = [one for one in map(self.runner.of, proposed) if one not in self._raced]
-        if new:
-            cheap_first = sorted(dict.fromkeys(new), key=lambda one: not self.runner.built(one))
-            self._race([*self._best()[:1], *cheap_first], self.most)
-
-    def _race(self, field: list[Trial], most: int) -> None:
-        """Race, and note where each stands: the best by its ratio to the first, if it was known
-        before, and the others by theirs to the best."""
-        ran = Race(self.runner, field, most, ROUND_WIDTH).run()
-        self._raced.update(field)
-        if ran.best is None:
-            return
-        first, best = field[0], field[ran.best]
-        if first.standing == inf or not ran.times[0]:
-            best.standing = median(ran.times[ran.best])
-        elif best.standing == inf:
-            best.standing = first.standing + interval(ran.ratios(ran.best, 0)).centre
-        for k, trial in enumerate(field):
-            if ran.times[k] and trial.standing == inf:
-                trial.standing = best.standing + ran.behind(k)
-
-    def _decide(self, budget: float) -> Values | None:
-        """The winner of a last race of the best, if it is faster than the start for sure."""
-        runner, start = self.runner, self.start
-        runner.limit = LAST_SHARE * budget
-        field = self._best()[:LAST]
-        compared = start.standing < inf and not start.failure
-        if compared and start not in field:
-            field.append(start)
-        ran = Race(runner, field, self.most, LAST_WIDTH).run(SURE)
-        runner.limit = budget
-        for trial in ran.ranking():
-            if trial.failure:
-                continue
-            if not compared or trial is start:
-                return trial.values
-            better = Race(runner, [trial, start], self.most, LAST_WIDTH).first_is_faster()
-            if not trial.failure:
-                return trial.values if better or start.failure else start.values
-        return start.values if compared and not start.failure else None
+    start, begun, ranking = runner.of(space.start), runner.spent, runner.ranking
+    runner.limit = begun + ROUNDS_SHARE * budget
+    Race(runner, [start], 1, ROUND_WIDTH).run().note()
+    rounds = (strategy or Coordinate()).rounds(space, lambda: [one.values for one in ranking()])
+    for proposed in rounds:
+        builds = {one: not runner.built(one) for one in map(runner.of, proposed) if one.is_new}
+        if builds:
+            field = [*ranking()[:1], *sorted(builds, key=builds.__getitem__)]
+            Race(runner, field, most, ROUND_WIDTH).run().note()
+        if runner.spent >= runner.limit:
+            break
+    runner.limit = begun + LAST_SHARE * budget
+    started = [] if start.failure else [start]
+    field = list(dict.fromkeys([*ranking()[:LAST], *started]))
+    last = Race(runner, field, most, LAST_WIDTH).run(SURE)
+    runner.limit = begun + budget
+    for trial in last.ranking():
+        if trial.failure:
+            continue
+        if trial is start or not started:
+            return trial.values
+        better = Race(runner, [trial, start], most, LAST_WIDTH).first_is_faster()
+        if not trial.failure:
+            return trial.values if better or start.failure else start.values
+    return None if start.failure else start.values

@@ -8,7 +8,7 @@ the budget.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Protocol
 
@@ -16,6 +16,8 @@ from ..parameters import Number
 
 #: Parameters of a plan by name.
 Values = Mapping[str, Number]
+#: What ran without a failure, in the order in which it seems good; the best first.
+Ranking = Callable[[], Sequence[Values]]
 
 
 @dataclass(frozen=True)
@@ -24,22 +26,17 @@ class Space:
 
     ``start``: where the search begins, for example the defaults of a plan, or CUDAlign's rule B =
     units x resident blocks.  Its values become candidates.  ``building``: the parameters of which
-    another value needs another build of the kernel.
+    another value needs another build of the kernel.  ``possible``: can these values run?
     """
 
     candidates: Mapping[str, Collection[Number]]
     start: Values
     building: Collection[str] = ()
-    #: Are values possible?
     possible: Callable[[Values], bool] = lambda values: True
 
     def __post_init__(self) -> None:
         own = {name: sorted({*self.candidates[name], self.start[name]}) for name in self.candidates}
         object.__setattr__(self, "candidates", own)
-
-    def keeping(self, name: str) -> Space:
-        """This space, in which a parameter has the start's value only."""
-        return replace(self, candidates={**self.candidates, name: ()})
 
     def build(self, values: Values) -> tuple[Number, ...]:
         """What tells the build that these values need from other builds."""
@@ -55,37 +52,27 @@ class Space:
         near += [{**a, **b} for a, b in combinations(near, 2) if a.keys() != b.keys()]
         return self._possible({**centre, **step} for step in near)
 
-    def _near(self, centre: Values, name: str, most: int = 1 << 20) -> list[Number]:
-        """The other values of a parameter, at ``most`` so many steps away; the nearest first."""
-        some = list(self.candidates[name])
-        here = some.index(centre[name])
-        near = [k for k in range(len(some)) if 0 < abs(k - here) <= most]
-        return [some[k] for k in sorted(near, key=lambda k: abs(k - here))]
-
     def every(self) -> list[Values]:
         """All that may be tried."""
         names, grid = list(self.candidates), product(*self.candidates.values())
         return self._possible(dict(zip(names, values, strict=True)) for values in grid)
 
+    def _near(self, centre: Values, name: str, most: int = 1 << 20) -> list[Number]:
+        """The other values of a parameter, at ``most`` so many steps away; the nearest first."""
+        some = list(self.candidates[name])
+        here = some.index(centre[name])
+        near = sorted(range(len(some)), key=lambda k: abs(k - here))
+        return [some[k] for k in near if 0 < abs(k - here) <= most]
+
     def _possible(self, tried: Iterable[Values]) -> list[Values]:
         return [values for values in tried if self.possible(values)]
-
-
-class Known(Protocol):
-    """What a strategy may ask."""
-
-    def ranking(self) -> Sequence[Values]:
-        """What ran without a failure, in the order in which it seems good; the best first."""
-
-    def seconds(self, values: Values) -> float | None:
-        """The median of their runs; None if there are none or they failed."""
 
 
 class Strategy(Protocol):
     """Proposes values."""
 
-    def rounds(self, space: Space, known: Known) -> Iterator[Sequence[Values]]:
-        """Values to be raced with the best known; ``known`` has the result when the next round is
+    def rounds(self, space: Space, ranking: Ranking) -> Iterator[Sequence[Values]]:
+        """Values to be raced with the best known; ``ranking`` has the result when the next round is
         asked for.  The search ends with the last one."""
 
 
@@ -103,43 +90,42 @@ class Coordinate:
     #: Of so many builds, those with the best values, what needs no build is searched.
     builds: int = 3
 
-    def rounds(self, space: Space, known: Known) -> Iterator[Sequence[Values]]:
+    def rounds(self, space: Space, ranking: Ranking) -> Iterator[Sequence[Values]]:
         """See :class:`Strategy`."""
         free = [name for name in space.candidates if name not in space.building]
         building = [name for name in space.candidates if name in space.building]
+
+        def centre(build: tuple[Number, ...] | None = None) -> Values:
+            """The best values, of a build or of all; the start where none ran."""
+            good = (v for v in ranking() if build is None or space.build(v) == build)
+            return next(good, space.start)
+
+        def descent(
+            names: list[str], build: tuple[Number, ...] | None = None
+        ) -> Iterator[list[Values]]:
+            """The best in some parameters, around the best values of a build or of all."""
+            for name in names:
+                yield space.line(centre(build), name)
+            before: Values | None = None
+            while names and before != centre(build):
+                before = centre(build)
+                yield space.neighbours(before, names)
+
         before: Values | None = None
-        while before != _centre(space, known):
-            before = _centre(space, known)
-            yield from self._descent(space, known, free, space.build(before))
-            yield from self._descent(space, known, building)
-            yield space.neighbours(_centre(space, known), [*free, *building])
-            builds = list(dict.fromkeys(space.build(values) for values in known.ranking()))
-            for build in builds[: self.builds]:
-                yield from self._descent(space, known, free, build)
-
-    def _descent(
-        self, space: Space, known: Known, names: list[str], build: tuple[Number, ...] | None = None
-    ) -> Iterator[Sequence[Values]]:
-        """The best in some parameters, around the best values of a build or of all."""
-        for name in names:
-            yield space.line(_centre(space, known, build), name)
-        centre: Values | None = None
-        while names and centre != _centre(space, known, build):
-            centre = _centre(space, known, build)
-            yield space.neighbours(centre, names)
-
-
-def _centre(space: Space, known: Known, build: tuple[Number, ...] | None = None) -> Values:
-    """The best values, of a build or of all; the start where none ran."""
-    good = (v for v in known.ranking() if build is None or space.build(v) == build)
-    return next(good, space.start)
+        while before != centre():
+            before = centre()
+            yield from descent(free, space.build(before))
+            yield from descent(building)
+            yield space.neighbours(centre(), [*free, *building])
+            for build in list(dict.fromkeys(map(space.build, ranking())))[: self.builds]:
+                yield from descent(free, build)
 
 
 @dataclass(frozen=True)
 class Exhaustive:
     """Everything at once: what other strategies are held against."""
 
-    def rounds(self, space: Space, known: Known) -> Iterator[Sequence[Values]]:
+    def rounds(self, space: Space, ranking: Ranking) -> Iterator[Sequence[Values]]:
         """See :class:`Strategy`."""
         yield space.every()
 
@@ -150,6 +136,6 @@ class Given:
 
     values: Sequence[Values]
 
-    def rounds(self, space: Space, known: Known) -> Iterator[Sequence[Values]]:
+    def rounds(self, space: Space, ranking: Ranking) -> Iterator[Sequence[Values]]:
         """See :class:`Strategy`."""
         yield self.values
