@@ -15,7 +15,6 @@ from ..engines.registry import Kind, by_time, setting_of
 from ..errors import InputError, shown, whole_number
 from ..opencl.device import Runtime, get_runtime
 from ..planning.model.predict import Choice, Foreseen, Prediction, choice_of, predicted
-from ..planning.model.runs import swept_again
 from ..planning.plan import Plan
 from ..planning.profiles.profile import Profile
 from ..scoring.scoring import made_of
@@ -204,9 +203,8 @@ def _predicted(
         setting, foreseen = pair_forecast(setting, job.frame, job.both, path, prune)
     else:
         strands = 1 + (options.strand == "both")
-        foreseen = Foreseen(float(strands), strands)
-        if path and not setting.local:  # from corner to corner
-            foreseen = replace(foreseen, path=swept_again(setting, m, n, (float(m), float(n))))
+        corners = (float(m), float(n)) if path and not setting.local else None
+        foreseen = Foreseen(float(strands), strands, corners)
     return predicted(setting, m, n, *runtime.profile(), foreseen, options.free)
 
 

@@ -8,7 +8,6 @@ so the share c of words that did gives the identity c^(1/k) (Mash: Ondov et al. 
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from math import sqrt
 
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..planning.model.predict import Foreseen
-from ..planning.model.runs import Name, Strips, sweep_of, swept_again
+from ..planning.model.runs import Strips, sweep_of
 from ..planning.model.times import CUT, lag_of
 from ..planning.program import Given
 from ..sequences.alphabet import is_nucleotide
@@ -62,15 +61,14 @@ def pair_forecast(
     if looks:
         given = replace(given, seen=replace(given.seen, alike=True))
     work, share = sweep_of(given, m, n), 1.0 + both
-    strips, counts = work.widest, Counter[Name]()
+    strips = work.widest
     if given.local and strips and strips.way != CUT and strips.plan.lane_set.prunes:
         share = sweep_share(given, strips, (m, n), best, prune)
         if both:  # the other strand is searched for more than this score
             share += sweep_share(given, strips, (m, n), LikelyPath(), prune, best.score)
-    if path and strips:
-        extent = (best.down, best.right) if given.local else (float(m), float(n))
-        counts = swept_again(given, m, n, extent)
-    return given, Foreseen(share, 1 + both, counts, UNSURE if looks else 0.0)
+    through = (best.down, best.right) if given.local else (float(m), float(n))
+    unsure = UNSURE if looks else 0.0
+    return given, Foreseen(share, 1 + both, through if path and strips else None, unsure)
 
 
 def likely_paths(given: Given, frame: Frame, both: bool) -> list[LikelyPath]:

@@ -277,11 +277,10 @@ def test_predictions() -> None:
     assert small.gcups < large.gcups < large.gcups_limit
     assert sum(large.parts.values()) == pytest.approx(large.seconds)
     assert (large.source, large.way) == ("here", "strips") and large.memory > 200_000
-    foreseen = Foreseen(share=0.5, path=Counter({("path", "row"): 10}), unsure=1.0)
+    foreseen = Foreseen(share=0.5, path=(200_000.0, 200_000.0), unsure=1.0)
     half = predicted(setting(), 200_000, 200_000, profile, "here", foreseen)
-    assert half.parts["sweep"] == large.parts["sweep"] / 2 and half.parts["path"] == pytest.approx(
-        2e-5
-    )
+    assert half.parts["sweep"] == large.parts["sweep"] / 2
+    assert half.parts["path"] == pytest.approx(200_000 * 2e-6)
     assert half.interval[1] == pytest.approx(half.seconds * 2.5)
     assert "200,000 x 200,000: " in str(large)
 

@@ -3,7 +3,6 @@ its plan is what it is: what would be second best."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -12,7 +11,7 @@ from ..memory import NO_ENDS, device_memory, too_large
 from ..plan import Plan, StriplessPlan
 from ..profiles.profile import Profile
 from ..program import Given
-from .runs import Name, Work, sweep_of
+from .runs import Work, sweep_of, swept_again
 from .times import CUT, Machine
 
 #: A prediction is this far off at most, mostly, where the profile is of another device.
@@ -103,8 +102,8 @@ class Foreseen:
     share: float = 1.0
     #: Strands that are swept: how often the host begins one.
     sweeps: int = 1
-    #: Counts of the traceback.
-    path: Counter[Name] = field(default_factory=Counter)
+    #: The rows and columns that a path leads through; None: no path is wanted.
+    path: tuple[float, float] | None = None
     #: Nine of ten times are off by at most so much more than those of the profile.
     unsure: float = 0.0
 
@@ -120,19 +119,23 @@ def predicted(
 ) -> Prediction:
     """The prediction for an m x n matrix."""
     times, work = given.plan.machine, sweep_of(given, m, n)
-    device = work.on_device.seconds(times)
-    host = foreseen.sweeps * (work.seconds(times) - device)
-    device, path = foreseen.share * device, Work([], foreseen.path).seconds(times)
-    seconds = device + host + path
+    sweep, path = work.on_device.seconds(times), Work()
+    if foreseen.path is not None:
+        path = Work([], swept_again(given, m, n, foreseen.path))
+    parts = {
+        "sweep": foreseen.share * sweep,
+        "host": foreseen.sweeps * (work.seconds(times) - sweep),
+        "path": path.seconds(times),
+    }
+    seconds = sum(parts.values())
     # nine of ten runs are off by at most so much, up or down, as a share of what is predicted
-    spread = profile.spread if profile.times else UNSURE
-    spread = (1 + spread) * (1 + foreseen.unsure)
+    spread = (1 + (profile.spread if profile.times else UNSURE)) * (1 + foreseen.unsure)
     memory, widest = device_memory(given, m, n, free_ends), work.widest
     return Prediction(
         shape=(m, n),
         seconds=seconds,
         interval=(seconds / spread, seconds * spread),
-        parts={"sweep": device, "host": host, "path": path},
+        parts=parts,
         first_use=first_use(work, times),
         gcups_limit=limit(given, work),
         memory=memory.total,

@@ -7,7 +7,7 @@ ones.  Times are not negative (Lawson & Hanson 1974, Solving Least Squares Probl
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -81,11 +81,11 @@ class Work:
 
     def weights(self, times: Machine) -> dict[Name, float]:
         """How much each time counts in it, if these are the times."""
-        found: dict[Name, float] = dict(self.counts)
+        found = defaultdict[Name, float](float, self.counts)
         for one in self.strips:
             subject, pace = times.known(one.subject) or one.subject, times.pace(one.subject)
             for name, weight in pace.weights(one.wave, one.plan.alpha, one.plan.chunk).items():
-                found[subject, name] = found.get((subject, name), 0.0) + one.tiles * weight
+                found[subject, name] += one.tiles * weight
         return found
 
     def seconds(self, times: Machine) -> float:
@@ -101,24 +101,19 @@ class Work:
 
 def sweep_of(given: Given, m: int, n: int) -> Work:
     """What a sweep of an m x n matrix does, if no cell is pruned."""
-    work, plan = Work(), given.plan
     if given.is_held(m, n):
-        work.counts["held", "launch"] += 1
-        work.counts["held", "cell"] += m * n
-        return work
-    work.counts["call", "call"] += 1
-    work.counts["call", "letter"] += m + n
-    work.counts["call", "early_letter"] += min(m + n, EARLY_LETTERS)
-    if max(m, n) > MOST_KNOWN:
-        work.counts["call", "long_letter"] += sum(side for side in (m, n) if side > MOST_KNOWN)
+        return Work([], Counter({("held", "launch"): 1, ("held", "cell"): m * n}))
+    plan, local, work = given.plan, given.local, Work()
+    work.counts["call", "call"] = 1
+    work.counts["call", "letter"] = m + n
+    work.counts["call", "early_letter"] = min(m + n, EARLY_LETTERS)
+    work.counts["call", "long_letter"] = sum(side for side in (m, n) if side > MOST_KNOWN)
     rows, columns = plan.tile_shape(m, n)
-    local = given.local
-    tile = TileShape(m, n, best=local, level=local, after=local)
+    tile, above, across = TileShape(m, n, best=local, level=local, after=local), 0, 1
     piped = whole_pipeline(tile, given)
     if piped is not None:  # strips go on from tile to tile
         work.counts["call", "launch"] += -(-m // piped.tile.m) - 1
         _add(work, piped, m, n, 1)
-        above, across = 0, 1
     else:
         strips = plan.for_size(min(rows, m), min(columns, n)) or plan
         heights = _lengths(m, tile_height(m, rows, strips.strip_rows))
@@ -134,9 +129,8 @@ def sweep_of(given: Given, m: int, n: int) -> Work:
                 sizes[height, width - width // 2] += times
             else:
                 _add(work, chosen, height, width, times)
-    work.counts["call", "edge"] += above * n + across * m
-    if not given.local:
-        work.counts["call", "border"] += m + n
+    work.counts["call", "edge"] = above * n + across * m
+    work.counts["call", "border"] = 0 if local else m + n
     return work
 
 
