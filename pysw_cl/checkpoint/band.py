@@ -18,31 +18,20 @@ from ..tiles.edges import Edge
 from ..tiles.tile import TileJob, TileResult
 from .container import DamagedFile, EdgeWriter, SealedFile, StoredEdge, Writer
 from .interval import SavedRun, reserved
-from .store import Store
+
+#: Fields of the plan that decide which tiles are computed.
+PLAN = "engine lanes B T alpha alpha_fixed chunk".split()
 
 
 class DiskFull(Exception):
     """The folder may not take as many bytes as the tiles need."""
 
 
-def _config(engine: Engine, store: Store, assumed: int | None) -> dict[str, Any]:
-    """What decides, beside the job, which tiles are computed and what they hold."""
-    plan = engine.plan
-    return {
-        "version": __version__,
-        "row_quantum": engine.plan.strip_rows,
-        "plan": [plan.engine, plan.lanes, plan.B, plan.T, plan.alpha, plan.alpha_fixed, plan.chunk],
-        "tile_cells": plan.tile_cells,
-        "assumed": assumed,
-        "save": store.job.output == "path",
-    }
-
-
 class SavingEngine(EngineLike):
     """An engine that saves tiles in files ``band-NUMBER``, and reads those that are there.
 
     Tiles have the numbers 0, 1, ... in the order in which the search asks for them.  Files of
-    another `_config` are removed.  Raises `DiskFull` if the folder may not take more.
+    another configuration are removed.  Raises `DiskFull` if the folder may not take more.
     ``assumed``: the score with which the search begins.  ``progress`` is told from the first tile
     on that is computed.
     """
@@ -57,8 +46,16 @@ class SavingEngine(EngineLike):
     ) -> None:
         super().__init__(engine)
         self._run, self._writer, self._progress = run, writer, progress
-        self._store, self._config = run.store, _config(engine, run.store, assumed)
-        tuning = engine.plan.tuning.saving
+        self._store, plan, tuning = run.store, engine.plan, engine.plan.tuning.saving
+        #: What decides, beside the job, which tiles are computed and what they hold.
+        self._config: dict[str, Any] = {
+            "version": __version__,
+            "row_quantum": plan.strip_rows,
+            "plan": [getattr(plan, name) for name in PLAN],
+            "tile_cells": plan.tile_cells,
+            "assumed": assumed,
+            "save": run.store.job.output == "path",
+        }
         size, used = run.space(tuning)
         #: Bytes that new files may take.
         self._budget = size - used - reserved(tuning)

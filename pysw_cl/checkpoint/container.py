@@ -127,8 +127,8 @@ class SealedWriter:
             finish_file(self._file, self._part, self.path)
         return self._offset + len(index) + len(tail)
 
-    def abandon(self) -> None:
-        """Remove the unfinished file; does nothing once the file is sealed."""
+    def close(self) -> None:
+        """Remove the file if it is not sealed."""
         with suppress(OSError):  # the buffer could not be written, and the file is removed
             self._file.close()
         self._part.unlink(missing_ok=True)
@@ -232,7 +232,7 @@ class Writer:
     """A thread that performs tasks in order; ``seconds``: how long it has worked.
 
     After an error it performs no more tasks, and each later :meth:`do` and :meth:`flush` raises
-    that error.  ``file``: the one written last, which :meth:`close` abandons if it is not sealed.
+    that error.  ``file``: the one written last, which :meth:`close` closes.
     """
 
     def __init__(self) -> None:
@@ -258,7 +258,7 @@ class Writer:
         """Perform the waiting tasks, then end the thread."""
         self._thread.shutdown()
         if self.file is not None:
-            self.file.abandon()
+            self.file.close()
 
     def _perform(self, task: Callable[..., object], *given: Any) -> None:
         if self._error is not None:

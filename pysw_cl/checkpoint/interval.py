@@ -8,7 +8,6 @@ space and less time to save.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from math import ceil
 
 from ..errors import Stopped
@@ -57,19 +56,12 @@ class SlabHeights:
     possible.
 
     Without a ``disk_size`` there are at most ``most_rows`` special rows.  Speed and file size are
-    predicted from the last slab.  ``clock``: the run's.
+    predicted from the last slab.
     """
 
-    def __init__(
-        self,
-        m: int,
-        n: int,
-        plan: Plan,
-        run: SavedRun,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._clock, self._stop_at = clock, run.stop_at
-        self._tuning = tuning = plan.tuning.saving
+    def __init__(self, m: int, n: int, plan: Plan, run: SavedRun) -> None:
+        self._stop_at, self._tuning = run.stop_at, plan.tuning.saving
+        tuning = self._tuning
         #: Bytes that the folder may take in all, and takes.
         self.disk_size, self._used = run.space(tuning)
         #: Bytes of a special row: an estimate, later those of the last slab on disk.
@@ -79,7 +71,7 @@ class SlabHeights:
         #: Seconds that one row of the last slab took (0 before there is one), that the writer took
         #: for a slab on average, the slabs so far, and when the next one began.
         self._row_seconds = self._save_seconds = 0.0
-        self._slabs, self._since = 0, clock()
+        self._slabs, self._since = 0, time.monotonic()
         #: Heights are multiples of this: the engine's own, or that of its pipeline.
         self.quantum = self._own_quantum = plan.strip_rows
         #: Are slabs computed in a pipeline, the next one begun before the last is done?
@@ -97,7 +89,7 @@ class SlabHeights:
         multiples of the second number (None: in no pipeline)."""
         self._in_pipeline = rows is not None
         least, self.quantum = rows or (self._alone, self._own_quantum)
-        self._least, self._since = max(self._fewest, least), self._clock()
+        self._least, self._since = max(self._fewest, least), time.monotonic()
 
     def rows_left(self) -> int:
         """Special rows that still fit on the disk."""
@@ -116,7 +108,7 @@ class SlabHeights:
         them above the next slab that is saved already."""
         height = ceil(rows / max(1, rows // self._shortest(todo)))
         if self._stop_at is not None and self._row_seconds and not self._in_pipeline:
-            height = min(height, int((self._stop_at - self._clock()) / self._row_seconds))
+            height = min(height, int((self._stop_at - time.monotonic()) / self._row_seconds))
         self._height = min(rows, ceil(max(1, height) / self.quantum) * self.quantum)
         return self._height
 
@@ -127,7 +119,7 @@ class SlabHeights:
     def computed(self, height: int, busy: float) -> None:
         """The next slab is computed; ``busy``: seconds that the writer has worked in all."""
         self._slabs += 1
-        now = self._clock()
+        now = time.monotonic()
         self._row_seconds, self._since = (now - self._since) / height, now
         self._save_seconds = busy / self._slabs
 

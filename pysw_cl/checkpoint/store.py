@@ -229,9 +229,8 @@ class Store:
         strategy: int = zlib.Z_RLE,
     ) -> None:
         """Write byte arrays, which zlib compresses by ``strategy``, and facts to a sealed file."""
-        file, pack = SealedWriter(self.folder / name), partial(pack_bytes, strategy=strategy)
-        with contextlib.ExitStack() as stack:
-            stack.callback(file.abandon)
+        pack = partial(pack_bytes, strategy=strategy)
+        with contextlib.closing(SealedWriter(self.folder / name)) as file:
             for key, array in arrays.items():
                 data = np.ascontiguousarray(array).data
                 parts = [data[start : start + PIECE] for start in range(0, len(data), PIECE)]

@@ -24,8 +24,8 @@ class InThreads:
     def __init__(self, engines: Sequence[Engine]) -> None:
         self._engines = list(engines)
 
-    def compute(self, rows: Iterator[TileRow]) -> None:
-        """The first error ends the sweep, once the tiles begun are done."""
+    def __call__(self, rows: Iterator[TileRow]) -> None:
+        """Compute all tiles of some rows.  The first error ends that, once those begun are done."""
         free, left = list(self._engines), dict[TileRow, list[Area]]()
         running: dict[Future[TileResult], tuple[TileRow, Area, Engine]] = {}
         with ThreadPoolExecutor(len(free)) as threads:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -164,8 +164,8 @@ class SweepState:
         edge = Edge.unreachable if floor is None else partial(Edge.level, floor, gap_open=gap_open)
         rows, columns = self.special_lines(slab, area)
         bottom, right = edge(area.column_end - area.column), edge(area.row_end - area.row)
-        inner = dict.fromkeys(rows, bottom), dict.fromkeys(columns, right)
-        result = TileResult(bottom, right, rows=inner[0], columns=inner[1])
+        result = TileResult(bottom, right)
+        result.rows, result.columns = dict.fromkeys(rows, bottom), dict.fromkeys(columns, right)
         self._pass_on(slab, area, result)
         return result
 
@@ -305,13 +305,6 @@ class TileRow:
         self._left = self._left if done.right is None else done.right
         self._corner, self.below.done = int(self._top.h[-1]), area.column_end
         self._state.advance(area)
-
-
-class Executor(Protocol):
-    """What computes the tiles of a sweep."""
-
-    def compute(self, rows: Iterator[TileRow]) -> None:
-        """Compute all tiles of these rows, which `SweepState.rows` gives."""
 
 
 def _places_between(places: Iterable[int], start: int, stop: int) -> tuple[int, ...]:

@@ -96,17 +96,17 @@ class SweptGrid(RestartGrid):
 
         The rows, or the columns, are compressed all or none.  Those that are compressed leave this
         grid."""
-        lines: list[dict[int, Source]] = []
-        # all of a kind share one buffer, which is freed as a whole
+        lines: list[Mapping[int, Source]] = []
         for kept in (self.rows, self.columns):
             smaller: dict[int, Source] = {}
             for at, edge in kept.items():
                 less = by.compressed(edge.on_device) if edge.on_device is not None else None
                 if less is None:
+                    lines.append(kept)
                     break
                 smaller[at] = less
-            whole = len(smaller) == len(kept)
-            lines.append(smaller if whole else dict(kept))
-            for edge in kept.values() if whole else ():
-                edge.clear()
+            else:  # all of a kind share one buffer, which is freed as a whole
+                lines.append(smaller)
+                for edge in kept.values():
+                    edge.clear()
         return RestartGrid(self.edges, *lines)

@@ -22,7 +22,7 @@ from ..scoring.precision import LOCAL_LIMIT
 from ..sequences.view import View
 from .contract import Engine, TilePipeline
 from .edges import EdgeArray, Edges
-from .graph import Executor, Progress, Rectangle, SweepState, TileRow
+from .graph import Progress, Rectangle, SweepState, TileRow
 from .slabs import BestCells, Slab, Slabs, SweepResult
 from .tile import Area, Hits, Limits, TileJob, TileResult, Want
 
@@ -42,7 +42,7 @@ def sweep(
     shape: tuple[int, int] | None = None,
     slabs: Slabs | None = None,
     progress: Progress | None = None,
-    executor: Executor | None = None,
+    executor: Callable[[Iterator[TileRow]], None] | None = None,
 ) -> SweepResult:
     """Compute a rectangle of m x n cells.
 
@@ -57,7 +57,7 @@ def sweep(
     rows are computed; the top edge is that above the first of them.
     ``progress(done, total)`` is called with cells after every tile; an exception that it raises
     ends the sweep.
-    ``executor``: what computes the tiles (default: ``engine``, one by one).
+    ``executor``: what computes the tiles of a slab's rows (default: ``engine``, one by one).
     """
     want, limits, (m, n) = want or Want(), limits or Limits(), rectangle.shape
     best = BestCells(m, n, rectangle.floor, want, limits.bound)
@@ -74,7 +74,7 @@ def sweep(
             continue
         rows = _tile_rows(engine, state, slab)
         if executor is not None:
-            executor.compute(rows)
+            executor(rows)
         for tiles in rows:
             for area in tiles.areas:
                 job = tiles.begin(area)
@@ -136,11 +136,10 @@ class SlabPipeline:
         Gives the row where they end, and the next slab if it was begun (it has to be computed
         otherwise).  None: the pipeline cannot begin with this slab, and nothing was computed.
         """
-        state, stop = self._state, self._state.slabs.stop
+        state, area, stop = self._state, self._area(slab), self._state.slabs.stop
         if not self._able or slab.end == stop or not self._is_one_tile(slab):
             return None
         left, top = state.edges.left.read(slab.start, slab.end), state.above.read(0, state.n)
-        area = self._area(slab)
         if state.best.excluded(area, state.corner, top, left):
             return None
         job = state.job(slab, area, state.corner, top, left)
@@ -185,9 +184,14 @@ class SlabPipeline:
                     tell_at = now + tuning.tell_seconds
                 time.sleep(tuning.look_seconds)
             slab = begun.popleft()
-            bottom = not begun or state.gives_bottom(slab)
-            self._take(slab, pipeline.take(bottom), pipeline.underway(), is_last=not begun)
-            last = slab.end
+            area, last = self._area(slab), slab.end
+            result = pipeline.take(bottom=not begun or state.gives_bottom(slab))
+            underway = pipeline.underway()
+            state.take(slab, area, result)
+            if not begun and result.bottom is not None:  # for the tiles that are computed next
+                state.above = result.bottom
+            state.advance(area, underway)
+            state.finish(slab)
         return last, waiting
 
     def _put(self, slab: Slab, pipeline: TilePipeline) -> bool:
@@ -201,16 +205,6 @@ class SlabPipeline:
             return False
         state.corner = int(left.h[-1])
         return True
-
-    def _take(self, slab: Slab, result: TileResult, underway: int, *, is_last: bool) -> None:
-        """Take the result of a slab.  The last one in the pipeline gives its bottom edge to the
-        tiles that are computed next.  ``underway``: see `SweepState.advance`."""
-        state, area = self._state, self._area(slab)
-        state.take(slab, area, result)
-        if is_last and result.bottom is not None:
-            state.above = result.bottom
-        state.advance(area, underway)
-        state.finish(slab)
 
     def _area(self, slab: Slab) -> Area:
         return Area(slab.start, slab.end, 0, self._state.n)

@@ -70,7 +70,7 @@ def sealed(path: Path) -> bytes:
     writer.put("two", 0, 5, b"defgh")
     assert not path.exists()
     writer.seal({"fact": 1})
-    writer.abandon()
+    writer.close()
     assert [p.name for p in path.parent.iterdir()] == [path.name]
     return path.read_bytes()
 
@@ -97,7 +97,7 @@ def test_every_cut_and_every_changed_byte_is_found(tmp_path: Path) -> None:
 def test_an_unfinished_file_leaves_nothing(tmp_path: Path) -> None:
     writer = SealedWriter(tmp_path / "file")
     writer.put("one", 0, 3, b"abc")
-    writer.abandon()
+    writer.close()
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(CheckpointError, match="cannot write"):
         SealedWriter(tmp_path / "missing" / "file")

@@ -8,10 +8,17 @@ from typing import Any
 
 import pytest
 
+from pysw_cl.checkpoint import interval
 from pysw_cl.checkpoint.interval import SavedRun, SlabHeights
 from pysw_cl.planning.parameters import SavingTuning
 
 GIB = 1 << 30
+CLOCK = SimpleNamespace()
+
+
+@pytest.fixture(autouse=True)
+def own_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interval, "time", CLOCK)
 
 
 class Run:
@@ -20,11 +27,11 @@ class Run:
     def __init__(self, m: int, n: int, speed: float, **how: Any) -> None:
         self.now, self.m, self.n, self.speed = 0.0, m, n, speed
         plan: Any = SimpleNamespace(strip_rows=1000, tuning=SimpleNamespace(saving=SavingTuning()))
-        plan.device_rows, plan.pipeline_lag = how.pop("device", (2000, 0))
-        free = how.pop("free", 1 << 50)
-        store: Any = SimpleNamespace(used=lambda: 0, free=lambda: free)
-        run = SavedRun(store, how.pop("stop_at", None), how.pop("disk_size", None))
-        self.decides = SlabHeights(m, n, plan, run, clock=lambda: self.now, **how)
+        plan.device_rows, plan.pipeline_lag = how.get("device", (2000, 0))
+        store: Any = SimpleNamespace(used=lambda: 0, free=lambda: how.get("free", 1 << 50))
+        CLOCK.monotonic = lambda: self.now
+        run = SavedRun(store, how.get("stop_at"), how.get("disk_size"))
+        self.decides = SlabHeights(m, n, plan, run)
 
     def heights(self, row_bytes: int, writer_seconds: float = 0.0, begun: int = 1) -> list[int]:
         """``begun``: bands that the device works on at once."""
@@ -86,8 +93,7 @@ def test_work_for_every_group() -> None:
 
 def test_a_run_that_is_to_stop_has_a_row_by_then() -> None:
     run = Run(10**8, 10**8, 1e11, stop_at=3000.0)
-    decides = run.decides
-    todo = run.m
+    decides, todo = run.decides, run.m
     while run.now < 3000:
         height = decides.height(todo, todo)
         todo -= height

@@ -23,7 +23,7 @@ import pysw_cl
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.engines.wavefront.tile_batch import WavefrontTileBatch
 from pysw_cl.errors import DeviceError
-from pysw_cl.planning.parameters import Tuning
+from pysw_cl.planning import parameters
 from pysw_cl.planning.path_grid import path_bytes
 
 
@@ -110,7 +110,7 @@ def test_memory_stays_below_its_limit(
     spy(monkeypatch, WavefrontEngine, "note_memory", after=noted)
     found = pysw_cl.align(a, b, plan=plan, **HOW)
     assert seen.traced and not seen.alone
-    assert found.stats.device_bytes <= path_bytes(Tuning().traceback, len(a), len(b))
+    assert found.stats.device_bytes <= path_bytes(parameters.usual.traceback, len(a), len(b))
     # the first grid is on the device all the time, at least one row and one column, packed
     assert 3 * (len(a) + len(b)) <= held[-1] <= max(held) <= found.stats.device_bytes
 

@@ -20,8 +20,9 @@ from pysw_cl.engines.wavefront.compressed_edge import CompressedEdge
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.errors import DeviceError
 from pysw_cl.opencl.device import get_runtime
+from pysw_cl.planning import parameters
 from pysw_cl.planning.geometry import cuts
-from pysw_cl.planning.parameters import TracebackTuning, Tuning
+from pysw_cl.planning.parameters import TracebackTuning
 from pysw_cl.planning.path_grid import compressible as holds, most_pieces, path_bytes, strip_rows
 from pysw_cl.planning.sizes import COMPRESSED_CELL_BYTES as CELL_BYTES
 from pysw_cl.scoring.scoring import make_scoring
@@ -210,7 +211,7 @@ def test_memory_stays_below_its_limit(
     spy(monkeypatch, SpeculativeTraceback, "__init__", after=made)
     a, b = related(rng, max(shape))
     a, b = a[: shape[0]], b[: shape[1]]
-    tuning = Tuning().traceback
+    tuning = parameters.usual.traceback
     limit = path_bytes(tuning, len(a), len(b))
     found = pysw_cl.align(a, b, plan=plan, **HOW)
     assert len(grids[0].columns) > most_pieces(tuning, len(a), len(b)) - 1
@@ -266,4 +267,4 @@ def test_paths_are_the_same_with_a_packed_grid(
             with monkeypatch.context() as patch:
                 use_engine(patch, compressing(base, compresses=refuses))
                 assert key(pysw_cl.align(a, b, **options)) == key(found), (a, b, options)
-            assert most_pieces(Tuning().traceback, len(a), len(b), CELL_BYTES) > 2
+            assert most_pieces(parameters.usual.traceback, len(a), len(b), CELL_BYTES) > 2
