@@ -4,7 +4,6 @@ forecasts read."""
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,7 +15,6 @@ from .geometry import Grid, TileShape
 from .plan import Plan, StriplessPlan
 from .program import Program
 from .sections import Sections, SectionsLayout
-from .sizes import Buffer
 
 #: Words of the descriptor of a section (`pysw_cl.engines.wavefront.descriptors.TileWord`).
 TILE_WORDS = 17
@@ -51,19 +49,6 @@ class Strips:
             f"B={self.grid.B} T={self.grid.T} alpha={self.grid.alpha} chunk={self.chunk}"
         )
 
-    @property
-    def buffers(self) -> list[Buffer]:
-        """All that it allocates."""
-        raise NotImplementedError
-
-    @cached_property
-    def sizes(self) -> dict[str, int]:
-        """Bytes of each buffer, by its name."""
-        found = Counter[str]()
-        for one in self.buffers:
-            found[one.name] += one.bytes
-        return found
-
     @cached_property
     def chunk(self) -> int:
         """Columns of a block at most."""
@@ -80,15 +65,14 @@ class Strips:
         return sizes.PROGRESS_WORDS if self.program.shares_strips else 1
 
     @property
-    def shared_letters(self) -> list[Buffer]:
+    def shared_letters(self) -> dict[str, int]:
         """The target's, for wide and for narrow lanes, which the tiles of a pipeline share."""
-        found = [Buffer("target", "letters", self.grid.n)]
-        if self.plan.lane_set.backwards:
-            found.append(Buffer("letters", "letters", self.grid.n + 2 * self.grid.T))
-        return found
+        narrow = {"letters": self.stride} if self.plan.lane_set.backwards else {}
+        return {"target": self.grid.n, **narrow}
 
-    def _scratch(self, crosses: bool) -> list[Buffer]:
-        """What the groups work in.  ``crosses``: are there special columns?"""
+    def _scratch(self, crosses: bool) -> dict[str, int]:
+        """The query, what the groups work in, and their records.  ``crosses``: are there special
+        columns?"""
         program, (T, alpha) = self.program, (self.grid.T, self.plan.alpha)
         # strips that have memory: one for each group, and those in flight if groups share strips
         groups = self.strip_groups * (1 + sizes.STRIPS_A_GROUP * program.shares_strips)
@@ -99,16 +83,17 @@ class Strips:
         local = self.plan.lane_set.local_profile
         profile = 0 if local else sizes.profile_bytes(T, letters, alpha, program.striped)
         lanes = narrow and not again, narrow and crosses, program.striped
-        found = [
-            Buffer("state", "state", sizes.state_bytes(T, alpha, groups, *lanes)),
-            Buffer("stages", "state", 8 * groups * self.chunk),
-            Buffer("profiles", "state", groups * profile),
-            Buffer(
-                "argmax_scratch", "state", again * sizes.argmax_bytes(T, alpha, groups, self.chunk)
-            ),
-            Buffer("record", "scratch", 4 * sizes.RECORD_WORDS * self.strip_groups),
-        ]
-        return [*found, Buffer("table", "scratch", table)] if table else found
+        argmax = again * sizes.argmax_bytes(T, alpha, groups, self.chunk)
+        found = {
+            "query": self.grid.padded_rows << program.wide_codes,
+            "state": sizes.state_bytes(T, alpha, groups, *lanes),
+            "stages": 8 * groups * self.chunk,
+            "profiles": max(4, groups * profile),
+            "argmax_scratch": max(4, argmax),
+            "record": 4 * sizes.RECORD_WORDS * self.strip_groups,
+            "hits": 4,  # the count of collected cells
+        }
+        return found | {"table": table} if table else found
 
 
 @dataclass(frozen=True)
@@ -131,35 +116,29 @@ class InStrips(Strips):
         return self.grid.bus_lines(self.tile.rows)
 
     @cached_property
-    def buffers(self) -> list[Buffer]:
-        """All that it allocates; of a pipeline's tile without those that the tiles share."""
-        tile, grid, program = self.tile, self.grid, self.program
+    def buffers(self) -> dict[str, int]:
+        """Bytes of all that it allocates; of a pipeline's tile without what the tiles share."""
+        tile, grid, ticketed = self.tile, self.grid, self.program.form == "ticketed"
         padded, kept = grid.padded_rows, len(tile.columns)
         right = 4 * padded if tile.right else 4
-        found = [
-            Buffer("right_h", "vertical_bus", right),
-            Buffer("right_x", "vertical_bus", right),
-            Buffer("crossed", "special_columns", 8 * padded * kept),
-            Buffer("hits", "scratch", 4),  # the count of collected cells
-            Buffer("left_h", "vertical_bus", 4 * (padded + 1)),
-            Buffer("left_x", "vertical_bus", 4 * padded),
-            Buffer("query", "letters", padded << self.program.wide_codes),
-            *self._scratch(bool(kept)),
-            Buffer("lines", "scratch", 4 * (grid.strips + grid.B + 1)),
-            Buffer("columns", "scratch", 4 * max(1, kept)),
-        ]
-        if not self.linked:
-            found.append(Buffer("bus", "horizontal_bus", sizes.bus_bytes(grid.n, grid.T, 2)))
-            found += [Buffer("shared_best", "scratch", 4), *self.shared_letters]
-        if tile.rows and not self.linked:  # special rows are in the buffer of the bus
-            rows = sizes.bus_bytes(grid.n, grid.T, len(tile.rows))
-            found.append(Buffer("bus", "special_rows", rows))
-        if program.form == "ticketed":
-            moves = int(sizes.moves_bytes(grid.m, grid.n, grid.T, grid.alpha)) * tile.moves
-            found.append(Buffer("moves", "moves" if tile.moves else "scratch", moves))
-            progress = 4 * self.progress_words * (grid.strips + 1)
-            found.append(Buffer("progress", "scratch", progress))
-            found += [] if self.linked else [Buffer("ticket", "scratch", 4)]
+        found = {
+            "right_h": right,
+            "right_x": right,
+            "crossed": max(4, 8 * padded * kept),
+            "left_h": 4 * (padded + 1),
+            "left_x": 4 * padded,
+            **self._scratch(bool(kept)),
+            "lines": 4 * (grid.strips + grid.B + 1),
+            "columns": 4 * max(1, kept),
+        }
+        if not self.linked:  # special rows are in the buffer of the bus
+            bus = sizes.bus_bytes(grid.n, grid.T, 2 + len(tile.rows))
+            found |= {"bus": bus, "shared_best": 4, **self.shared_letters}
+        if ticketed:
+            moves = sizes.moves_bytes(grid.m, grid.n, grid.T, grid.alpha) if tile.moves else 4
+            found |= {"moves": moves, "progress": 4 * self.progress_words * (grid.strips + 1)}
+        if ticketed and not self.linked:
+            found["ticket"] = 4
         return found
 
 
@@ -208,26 +187,22 @@ class InSections(Strips):
         return SectionsLayout(stride, column_words, columns_at, place)
 
     @cached_property
-    def buffers(self) -> list[Buffer]:
-        """All that it allocates, if no section is swept again."""
-        sections, strips, layout = self.sections, self.grid.strips, self.layout
-        bus = 4 * layout.columns_at["left"]
-        found = [
-            Buffer("query", "letters", self.grid.padded_rows << self.program.wide_codes),
-            *self.shared_letters,
-            *self._scratch(not sections.proven),
-            *(Buffer(name, "scratch", 4) for name in ("shared_best", "overlap", "ticket", "hits")),
-            Buffer("lines", "scratch", 4 * (strips + 1)),
-            Buffer("progress", "scratch", 4 * (strips * sections.count + 1)),
-            Buffer("tiles", "scratch", 8 * TILE_WORDS * sections.count),
-            Buffer("kept", "horizontal_bus", bus),
-            Buffer("kept", "vertical_bus", 4 * layout.words - bus),
-        ]
+    def buffers(self) -> dict[str, int]:
+        """Bytes of all that it allocates, if no section is swept again."""
+        sections, strips = self.sections, self.grid.strips
+        found = {
+            **self.shared_letters,
+            **self._scratch(not sections.proven),
+            **dict.fromkeys(("shared_best", "overlap", "ticket"), 4),
+            "lines": 4 * (strips + 1),
+            "progress": 4 * (strips * sections.count + 1),
+            "tiles": 8 * TILE_WORDS * sections.count,
+            "kept": 4 * self.layout.words,
+        }
         if not sections.proven:  # places and outcomes of the comparison
             first = bisect_right(sections.cuts, sections.overlap, 0, sections.count)
             checked = max(1, sections.count - first)  # those with columns before them
-            found.append(Buffer("places", "scratch", 16 * checked))
-            found.append(Buffer("refused", "scratch", 4 * checked))
+            found |= {"places": 16 * checked, "refused": 4 * checked}
         return found
 
 
@@ -253,11 +228,10 @@ class HeldWhole:
         return "held whole, in one launch"
 
     @property
-    def buffers(self) -> list[Buffer]:
-        """Those of its cells."""
+    def buffers(self) -> dict[str, int]:
+        """Bytes of its cells."""
         numbers = sizes.held_numbers(self.m, self.n)
-        cells = Buffer("cells", "state", HELD_BYTES * numbers)
-        return [cells, Buffer("forbidden", "state", numbers)]
+        return {"cells": HELD_BYTES * numbers, "forbidden": numbers}
 
 
 @dataclass(frozen=True)

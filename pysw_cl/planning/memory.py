@@ -8,8 +8,7 @@ and tracebacks are gone through as the drivers do, and the buffers of each execu
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -23,7 +22,6 @@ from .facts import DeviceFacts
 from .geometry import TileShape, spans
 from .plan import StriplessPlan
 from .program import Given
-from .sizes import Buffer
 
 NO_ENDS = (False, False, False, False)
 #: Moves of a launch over those of the tiles along a diagonal: tiles have margins, and paths cross
@@ -45,18 +43,9 @@ class Memory(NamedTuple):
         return Memory(max(self.total, beside + other.total), max(self.largest, other.largest))
 
     @classmethod
-    def of(cls, buffers: Collection[Buffer]) -> Memory:
-        """Of buffers, which have 4 bytes at least unless they are of letters."""
-        whole = Counter[str]()
-        for name, _, size in buffers:
-            whole[name] += size
-        total = sum(size if part == "letters" else max(size, 4) for _, part, size in buffers)
-        return cls(total, max(whole.values(), default=0))
-
-
-def _bytes_of(buffers: Iterable[Buffer], *parts: str) -> int:
-    """Bytes of these parts of buffers."""
-    return sum(one.bytes for one in buffers if one.part in parts)
+    def of(cls, buffers: Mapping[str, int]) -> Memory:
+        """Of buffers with their bytes."""
+        return cls(sum(buffers.values()), max(buffers.values(), default=0))
 
 
 def device_memory(given: Given, m: int, n: int, free_ends: tuple[bool, ...] = NO_ENDS) -> Memory:
@@ -191,13 +180,13 @@ class _Sweeps:
                     buffers, stay = self._tile(one)
                     seen[one] = Memory.of(buffers)
                     if stay and one.rows and one.n == n:
-                        kept_rows += _bytes_of(buffers, "horizontal_bus", "special_rows")
-                    if stay and one.m == m:
-                        kept_columns += _bytes_of(buffers, "special_columns")
+                        kept_rows += buffers["bus"]
+                    if stay and one.columns and one.m == m:
+                        kept_columns += buffers.get("crossed", 0)
                 most = most.or_more(seen[one], kept)
         return most, kept_rows, kept_columns
 
-    def _tile(self, tile: TileShape) -> tuple[Collection[Buffer], bool]:
+    def _tile(self, tile: TileShape) -> tuple[Mapping[str, int], bool]:
         """The buffers of a tile, in the way that the engine computes it, and whether its special
         rows and columns stay on the device."""
         execution = choose(tile, self.given)
@@ -237,16 +226,15 @@ class _Sweeps:
             for one in (begun, begun.until_built)
             if one is not None
         ]
-        buffers = [
-            Buffer("bus", "horizontal_bus", pipeline_bus_bytes(begun.plan, n)),
-            Buffer("best", "scratch", 4),
-            Buffer("tickets", "scratch", plan.tuning.pipeline.most_tiles * device.part_align),
-            *begun.shared_letters,
-        ]
-        for k in range(min(pipeline_slots(plan), count)):
-            for _, part_name, size in max(ways, key=Memory.of):
-                pooled = sizes.pooled_bytes(max(size, 4), device.largest)
-                buffers.append(Buffer(f"{k}", part_name, pooled))
+        own = max(ways, key=Memory.of).values()
+        pooled = sum(sizes.pooled_bytes(size, device.largest) for size in own)
+        buffers = {
+            "bus": pipeline_bus_bytes(begun.plan, n),
+            "best": 4,
+            "tickets": plan.tuning.pipeline.most_tiles * device.part_align,
+            **begun.shared_letters,
+            **{f"tile {k}": pooled for k in range(min(pipeline_slots(plan), count))},
+        }
         return Memory.of(buffers)
 
     def trace(self, rows: int, columns: int) -> Memory:
@@ -259,7 +247,7 @@ class _Sweeps:
         high = bisect_right(range(1, rows), cells // 2, key=partial(plan.moves_bytes, n=columns))
         buffers, _ = self._tile(TileShape(max(1, high), columns, moves=True))
         part = Memory.of(buffers)
-        most = part._replace(total=part.total - _bytes_of(buffers, "moves") + cells // 2)
+        most = part._replace(total=part.total - buffers.get("moves", 0) + cells // 2)
         shape, *grid = path_grid.finer_grid(plan, rows, columns, cells)
         swept, *kept = self.sweep(grid[0], grid[1], shape, TileShape(rows, columns))
         return most.or_more(swept).or_more(self.trace(*map(_widest, grid)), sum(kept))

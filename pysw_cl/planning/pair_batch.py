@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from .facts import DeviceFacts
 from .lane_sets import WIDE, PairLanes
-from .sizes import Buffer
 
 Ints = NDArray[np.int32]
 
@@ -173,32 +172,25 @@ class InLanes:
         return max(1, min(self.lanes.groups * self.device.units, self.groups.count, scratch))
 
     @cached_property
-    def sizes(self) -> dict[str, int]:
-        """Bytes of each buffer, by its name."""
-        return {one.name: one.bytes for one in self.buffers}
-
-    @property
-    def buffers(self) -> list[Buffer]:
-        """All that it allocates, but for the letters, which may stay from batch to batch."""
+    def buffers(self) -> dict[str, int]:
+        """Bytes of all that it allocates but the letters, which may stay from batch to batch."""
         count, groups, lanes = self.groups.pairs, self.groups, self.lanes.pairs(self.width)
-        found = [
-            Buffer("scratch", "state", self.workers * self.scratch_size),
-            Buffer("pairs", "letters", 16 * count),
-            Buffer("results", "scratch", 4 * RESULTS * count),
-            Buffer("moves", "moves", groups.moves_bytes if self.stores_moves else 4),
-        ]
+        found = {
+            "scratch": self.workers * self.scratch_size,
+            "pairs": 16 * count,
+            "results": 4 * RESULTS * count,
+            "moves": groups.moves_bytes if self.stores_moves else 4,
+        }
         if self.lanes.items == 1:
-            found.append(Buffer("counter", "scratch", 4))
+            found["counter"] = 4
         if self.top_lines:
-            found.append(Buffer("tops", "scratch", self.top_lines * lanes * self.width // 8))
-            found.append(Buffer("tops_at", "scratch", 16 * groups.count))
+            found["tops"] = self.top_lines * lanes * self.width // 8
+            found["tops_at"] = 16 * groups.count
         if not self.stores_moves or self.boxes:
             return found
-        found.append(Buffer("places", "scratch", 16 * groups.count))
-        found.append(Buffer("traced", "scratch", 4 * TRACED * count))
         words = groups.run_words if self.output == "cigar" else 0
-        found.append(Buffer("runs", "scratch", max(4, 4 * words)))
+        found |= {"places": 16 * groups.count, "traced": 4 * TRACED * count}
+        found["runs"] = max(4, 4 * words)
         if words and self.lanes.items > 1:  # the device packs them
-            found.append(Buffer("offsets", "scratch", 4 * (count + 1)))
-            found.append(Buffer("packed", "scratch", 4 * words))
+            found |= {"offsets": 4 * (count + 1), "packed": 4 * words}
         return found

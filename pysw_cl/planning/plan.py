@@ -13,7 +13,7 @@ from .facts import DeviceFacts
 from .geometry import TileShape
 from .lane_sets import LANE_SETS
 from .parameters import SPACE, Parameter, parameters_of
-from .sizes import Buffer, moves_bytes
+from .sizes import moves_bytes
 
 #: Columns of a block where moves are stored: few, because the strip below waits for a block.
 MOVES_CHUNK = 32
@@ -156,9 +156,9 @@ class StriplessPlan(Plan):
         """4 bits a cell."""
         return m * n // 2
 
-    def buffers(self, tile: TileShape, scoring: Scoring) -> list[Buffer]:
+    def buffers(self, tile: TileShape, scoring: Scoring) -> dict[str, int]:
         """What the engine allocates on the device for a tile."""
-        return []
+        return {}
 
 
 def space() -> dict[str, Parameter]:

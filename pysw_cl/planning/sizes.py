@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from .facts import DeviceFacts
 from .lane_sets import LaneSet
-
-
-class Buffer(NamedTuple):
-    """A buffer of an execution, or a part of one."""
-
-    name: str
-    #: What its memory counts as (`pysw_cl.planning.memory.Memory`).
-    part: str
-    bytes: int
-
 
 #: 32-bit words of a group's record (`pysw_cl.engines.wavefront.descriptors.RecordWord`).
 RECORD_WORDS = 14

@@ -37,5 +37,5 @@ def _check(rng: np.random.Generator, scoring: Scoring, local: bool, how: str, wi
     execution = engine.execution(groups, width, how, tops)
     batch = engine.start(letters, pairs, execution)
     batch.finish(lambda words: np.empty(words, np.uint32))
-    assert engine.peak_bytes == sum(execution.sizes.values()) + len(letters)
+    assert engine.peak_bytes == sum(execution.buffers.values()) + len(letters)
     engine.close()

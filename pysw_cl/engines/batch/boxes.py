@@ -122,7 +122,7 @@ class BoxEngine(BatchEngine):
         execution = self.execution(groups, width, "cigar", boxes=True)
         with Buffers(self.runtime) as buffers:
             own = {
-                "results": self._retained.get("results", execution.sizes["results"]),
+                "results": self._retained.get("results", execution.buffers["results"]),
                 "levels": buffers.of(np.array(levels, np.int32)),
                 "rise": next(iter(boxes.values())).match,
             }

@@ -171,7 +171,7 @@ class BatchEngine:
         query length, first target letter and target length; pairs of similar lengths are
         neighbours.  ``execution``: of the groups of these pairs.  ``lent``: their codes, if these
         are kept.  ``near``: does each pair end where its best path ends?"""
-        memory, groups, sizes = self._retained, execution.groups, execution.sizes
+        memory, groups, sizes = self._retained, execution.groups, execution.buffers
         near_step = max(0, self.scoring.highest) if near and self.scoring.gap_extend else 0
         codes: dict[str, Any] = {"kept": self._codes, "kept_at": self._codes}
         own: dict[str, Any] = {"keep": 0, "near": near_step}
@@ -219,7 +219,7 @@ class BatchEngine:
     ) -> dict[str, Any]:
         """Enqueue a sweep; returns the arguments that its traceback has, too.  ``shared``: those
         of them that are known; ``own``: arguments that the traceback does not have."""
-        memory, sizes = self._retained, execution.sizes
+        memory, sizes = self._retained, execution.buffers
         places, counter = self._codes, self._codes
         if execution.stores_moves:
             places = memory.sent("places", execution.groups.places, buffers)
@@ -261,7 +261,7 @@ class BatchEngine:
 
     def _trace(self, batch: Running, shared: dict[str, Any], execution: InLanes) -> None:
         """Enqueue the traceback of all paths of a batch.  ``shared``: arguments of its kernel."""
-        count, sizes, width = execution.groups.pairs, execution.sizes, execution.width
+        count, sizes, width = execution.groups.pairs, execution.buffers, execution.width
         groups, runs = execution.groups, execution.output == "cigar"
         traced = batch.lend("traced", sizes["traced"])
         here = (batch.lend if runs and self.vectors else self._retained.get)("runs", sizes["runs"])

@@ -14,7 +14,6 @@ from ...planning.model.times import Count, Wave
 from ...planning.parameters import tunable
 from ...planning.plan import StriplessPlan
 from ...planning.plan_fields import FORMS
-from ...planning.sizes import Buffer
 from ...scoring.scoring import Scoring
 from ..plans import default_plan, profiled
 
@@ -132,46 +131,43 @@ class RowscanPlan(StriplessPlan):
             alpha = max(1, alpha // 8)  # few values, since each is another build of the kernel
         return replace(self, alpha=alpha, B=self.soonest((alpha,), rows, columns)[1])
 
-    def buffers(self, tile: TileShape, scoring: Scoring) -> list[Buffer]:
+    def buffers(self, tile: TileShape, scoring: Scoring) -> dict[str, int]:
         """See `StriplessPlan`: of its largest part if it has special rows or columns."""
         m = max(b - a for a, b in pairwise((0, *tile.rows, tile.m)))
         n = max(b - a for a, b in pairwise((0, *tile.columns, tile.n)))
         if (m, n) != tile.size:
             tile = replace(tile, m=m, n=n, bottom=True, right=True, level=False)
         plan, (table, _) = self.for_tile(scoring, m, n), scoring.source.sizes(scoring.source.file)
-        return [
-            Buffer("query", "letters", scoring.source.code.itemsize * m),
-            Buffer("hits", "scratch", 4),
-            *([Buffer("table", "scratch", table)] if table else []),
-            *(plan._lines(tile) if self.form == THREE_LAUNCH else plan._segments(tile)),
-        ]
+        own = plan._lines(tile) if self.form == THREE_LAUNCH else plan._segments(tile)
+        own |= {"query": scoring.source.code.itemsize * m, "hits": 4}
+        return own | {"table": table} if table else own
 
-    def _segments(self, tile: TileShape) -> list[Buffer]:
+    def _segments(self, tile: TileShape) -> dict[str, int]:
         """The buffers of one launch that computes a tile."""
         m, n = tile.size
-        top, bottom = 4 if tile.level else 4 * n, 4 * n if tile.bottom else 4
-        return [
-            Buffer("target", "letters", n),
-            Buffer("columns", "vertical_bus", 16 * m),
-            *(Buffer(name, "horizontal_bus", bottom) for name in ("bottom_h", "bottom_x")),
-            *(Buffer(name, "horizontal_bus", top) for name in ("top_h", "top_x")),
-            Buffer("record", "scratch", 4 * RECORD_WORDS * self.groups_of(n)),
-            Buffer("ticket", "scratch", 4),
-        ]
+        return {
+            "target": n,
+            "columns": 16 * m,
+            **dict.fromkeys(("bottom_h", "bottom_x"), 4 * n if tile.bottom else 4),
+            **dict.fromkeys(("top_h", "top_x"), 4 if tile.level else 4 * n),
+            "record": 4 * RECORD_WORDS * self.groups_of(n),
+            "ticket": 4,
+        }
 
-    def _lines(self, tile: TileShape) -> list[Buffer]:
+    def _lines(self, tile: TileShape) -> dict[str, int]:
         """The buffers of three launches a row."""
         groups = -(-tile.n // self.segment)
         columns, items = groups * self.segment, groups * self.T
-        return [
-            Buffer("target", "letters", columns),
-            *(Buffer(f"row {k}", "horizontal_bus", 4 * columns) for k in range(3)),  # H, F, H~
-            *(Buffer(f"column {k}", "vertical_bus", 4 * tile.m) for k in range(4)),
-            *(Buffer(f"best {k}", "state", 4 * items if tile.best else 4) for k in range(3)),
-            Buffer("items", "state", 4 * items),
-            Buffer("groups", "state", 4 * -(-groups // self.segment) * self.segment),
-            Buffer("done", "scratch", 4),
-        ]
+        edges, best = ("left_h", "left_x", "right_h", "right_x"), ("score", "row", "column")
+        return {
+            "target": columns,
+            **dict.fromkeys(("h", "f", "bare"), 4 * columns),
+            **dict.fromkeys(edges, 4 * tile.m),
+            **dict.fromkeys((f"best_{name}" for name in best), 4 * items if tile.best else 4),
+            "local_e": 4 * items,
+            "totals": 4 * -(-groups // self.segment) * self.segment,
+            "filled": 4,
+        }
 
 
 def default_rowscan(runtime: Runtime) -> RowscanPlan:

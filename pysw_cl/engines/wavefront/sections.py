@@ -84,7 +84,7 @@ class SectionsRun(StripsRun):
         for place, cells in ((top, job.above.h), (top + stride, job.above.x)):
             buffers.write(self.kept, self._side_by_side(cells), 4 * place)
         self._send_lefts()
-        sizes = self.execution.sizes
+        sizes = self.execution.buffers
         self.made = buffers.several(
             {
                 **{name: sizes[name] for name in ("state", "stages", "profiles", "argmax_scratch")},

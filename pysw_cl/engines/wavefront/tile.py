@@ -166,7 +166,7 @@ class TileRun(StripsRun):
         """The buffers of `InStrips.buffers` and of the link, by the names of the kernel's
         arguments, with what the tile is given."""
         job, grid, program, buffers = self.job, self.grid, self.program, self.buffers
-        asked: dict[str, Any] = dict(self.execution.sizes)
+        asked: dict[str, Any] = dict(self.execution.buffers)
         asked.pop("table", None)  # that of `scores`
         made = {} if self.link is None else dict(self.link.shared)
         if job.store_moves:
