@@ -8,6 +8,7 @@ from functools import cache, partial
 from itertools import chain, islice
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ..drivers.options import ManyOptions, ManyOutput, Resources
@@ -19,9 +20,9 @@ from ..results.pair_paths import PairPaths
 from ..results.stats import Stats
 from ..scoring.scoring import made_of
 from ..sequences.view import Strand
-from .advice import advise_tally, tally_of_pairs
+from .advice import Tally, advise_tally, tally_of, tally_of_pairs
 from .pair_aligner import PairAligner, of_alphabet, paths_of
-from .parts import PartLimits, align_iterated
+from .parts import PartLimits, align_lists
 
 #: How many pairs of an iterator are read before they are aligned.
 LIMITS = PartLimits(pairs=1 << 17, cells=None)
@@ -134,7 +135,12 @@ def align_many_with(
             rows, stats = aligner.align(pairs, resources.progress, meanwhile=tallied)
             tally = tallied()
         else:
-            rows, stats, tally = align_iterated(aligner, pairs, LIMITS)
+            tally, stats, tables = Tally(options.scoring), Stats(), list[NDArray[Any]]()
+            for part in align_lists(aligner, pairs, LIMITS):
+                tally_of(chain.from_iterable(part.pairs), tally)
+                tables.append(part.rows)
+                stats.add(part.stats)
+            rows = np.concatenate(tables) if tables else aligner.align([])[0]
     advise_tally(tally, options.mode, stats.total_cells)
     return rows, stats
 

@@ -21,7 +21,6 @@ from ..results.alignment import Alignment
 from ..results.formats.columns import TableRows
 from ..results.stats import Stats
 from ..sequences.sequence import as_sequence
-from .advice import Tally, tally_of
 from .align import align_with
 from .pair_aligner import PairAligner
 
@@ -89,8 +88,8 @@ def align_parts(
     its error, whose ``pair`` is the number, when the parts before are given.
     """
     with PairAligner(options, resources) as aligner:
-        lists = in_lists(pairs, limits or PartLimits())
-        for part in _aligned(aligner, lists, resources.progress, on_bad):
+        limits = limits or PartLimits()
+        for part in align_lists(aligner, pairs, limits, resources.progress, on_bad):
             if options.min_score is not None:
                 kept = np.searchsorted(part.numbers, part.rows["pair"])
                 pairs = [part.pairs[k] for k in kept.tolist()]
@@ -98,30 +97,16 @@ def align_parts(
             yield part
 
 
-def align_iterated(
-    aligner: PairAligner, pairs: Iterable[Any], limits: PartLimits
-) -> tuple[NDArray[Any], Stats, Tally]:
-    """What `PairAligner.align` finds for all pairs, which are not kept, and the letters that are
-    scored as others."""
-    tally, stats = Tally(aligner.options.scoring), Stats()
-    tables = list[NDArray[Any]]()
-    for part in _aligned(aligner, in_lists(pairs, limits)):
-        tally_of(chain.from_iterable(part.pairs), tally)
-        tables.append(part.rows)
-        stats = stats.plus(part.stats)
-    rows = np.concatenate(tables) if tables else aligner.align([])[0]
-    return rows, stats, tally
-
-
-def _aligned(
+def align_lists(
     aligner: PairAligner,
-    lists: Iterable[list[Any]],
+    pairs: Iterable[Any],
+    limits: PartLimits,
     progress: Progress | bool | None = None,
     on_bad: OnBad | None = None,
 ) -> Iterator[DonePart]:
-    """Lists of pairs as they are aligned; those that are all bad lack."""
+    """`align_parts` with an aligner; pairs that score too little have no row, but are there."""
     read = 0
-    for part in lists:
+    for part in in_lists(pairs, limits):
         first, read, done = read, read + len(part), None
         numbers = np.arange(first, read)
         while done is None and part:

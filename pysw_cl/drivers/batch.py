@@ -55,7 +55,6 @@ class BatchDriver(Batches):
         self.found, self.choose = found, choose
         self.minus = None if ends is None else minus
         self.scores = np.full(len(pairs), -1, np.int32) if ends is None else ends[0]
-        self.unscored = ends is None
         in_flight = self.tuning.cpu_in_flight if self.vector else self.tuning.gpu_in_flight
         for part, lengths, long in self._parts(pairs):
             first = int(min([*part.index[:1], *long[:1]]))
@@ -197,7 +196,7 @@ class BatchDriver(Batches):
     def _begin_paths(self, part: Part, how: str) -> None:
         """Start the batches of paths, those of far ends in two steps."""
         few = min(self.tuning.first_paths, max(FEW, len(part) // 8))
-        far, unknown = self._far(part), not self.paths.all and self._looks_near(part)
+        far, unknown = self._far(part), not self.paths["all"] and self._looks_near(part)
         if unknown and len(part) >= 4 * few and not part.kept and not far.any():
             self._begin(part.take(np.arange(few)), how)  # how much of them is near ends?
             self._finish()
@@ -223,7 +222,7 @@ class BatchDriver(Batches):
             return np.asarray(part.n >= self.tuning.far * reach)
 
         far = part.once(("far", *self._comparison()), long).copy()
-        short = self.paths.near < self.tuning.near_share * self.paths.all
+        short = self.paths["near"] < self.tuning.near_share * self.paths["all"]
         if self._looks_near(part) and (self._finds_starts or short):
             far[:] = True
         if part.kept:  # its codes are kept for all pairs of a part

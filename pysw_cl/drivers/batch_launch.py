@@ -3,9 +3,9 @@ back.  A pair whose score outgrows its lanes is computed again in lanes of twice
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -47,16 +47,6 @@ class Under(NamedTuple):
     batch: Running
 
 
-@dataclass
-class PathCells:
-    """Cells of pairs whose whole matrices were swept for their paths: all, those near the ends of
-    the paths (`Batches._near`), and those between their starts and ends."""
-
-    all: int = 0
-    near: int = 0
-    between: int = 0
-
-
 class Batches:
     """What is under way on a `BatchEngine`.
 
@@ -82,12 +72,13 @@ class Batches:
         self.under_way: deque[Under] = deque()
         #: Pairs that are to be aligned alone.
         self.single: list[int] = []
-        self.paths = PathCells()
+        #: Cells of pairs whose whole matrices were swept for their paths: "all", those "near" the
+        #: ends of the paths (`_near`), and those "between" their starts and ends.
+        self.paths = Counter[str]()
         self.minus: Minus | None = None
         self.choose: Choose | None = None
         #: The scores of all pairs that are known before their paths are looked for, else -1.
         self.scores: NDArray[np.integer[Any]] = np.empty(0, np.int32)
-        self.unscored = True
         #: Pairs that scores were found of, and those of them that were chosen.
         self.scored = self.chosen = 0
         #: Of pairs whose second best end is wanted: what their batch found, their place, the pair.
@@ -101,13 +92,11 @@ class Batches:
         for width in engine.lanes.widths:
             if width < least or not len(part):
                 continue
-            if width == WIDE or (engine.local and self.unscored):  # else it is seen later
-                fits = np.ones(len(part), np.bool_)
-            elif engine.local:
+            if engine.local:  # by scores that are known: else it is seen later
                 fits = self.scores[part.index] <= local_limit(self.scoring, width)
             else:
                 fits = global_fits(self.scoring, part.m, part.n, width, engine.ends)
-            if counts and width < WIDE:
+            if counts:
                 fits &= counts_fit(part.m, part.n, width)
             if fits.any():
                 self._start(part if fits.all() else part.take(fits), width, how, wanted)
@@ -189,7 +178,7 @@ class Batches:
 
     def _wanted(self, part: Part, found: Ints) -> tuple[Part, Ints]:
         """The pairs of a part that are chosen by what was ``found`` of them, and that."""
-        self.scores[part.index], self.unscored = found[0], False
+        self.scores[part.index] = found[0]
         if self.choose is None or not len(part):
             return part, found
         chosen = self.choose(part.index, found[0])
@@ -226,7 +215,7 @@ class Batches:
     @property
     def _finds_starts(self) -> bool:
         """Are the starts of local paths found, too, before the paths?  Where these are short."""
-        few = self.paths.between < self.tuning.between_share * self.paths.near
+        few = self.paths["between"] < self.tuning.between_share * self.paths["near"]
         return self.vector and self.engine.local and few
 
     def _looks_near(self, part: Part) -> bool:
@@ -243,7 +232,7 @@ class Batches:
             found[1:3] += part.whole[:, 1:3].T
             if traced is not None:
                 traced[:2] += part.whole[:, 1:3].T
-        known = dict(zip(FOUND[:1] if under.how == "score" else FOUND, found[:-1], strict=False))
+        known = dict(zip(FOUND, found[:-1], strict=False))
         if traced is not None:
             known |= dict(zip(TRACED, traced, strict=False))
         for name in known.keys() & values.keys():
@@ -253,10 +242,10 @@ class Batches:
             weighed = part.whole is None and self._looks_near(part)
             reach = self._reach(found[1], found[0]) if weighed else None
             if reach is not None:
-                self.paths.all += part.all_cells
-                self.paths.near += part.before(found, found[1], reach).all_cells
                 sides = (found[1:3] - traced[:2])[:, sure]
-                self.paths.between += int(np.prod(sides, 0, np.int64).sum())
+                self.paths["all"] += part.all_cells
+                self.paths["near"] += part.before(found, found[1], reach).all_cells
+                self.paths["between"] += int(np.prod(sides, 0, np.int64).sum())
         cells = part.cells
         if part.whole is not None:
             cells, scores = part.whole[:, 0], part.whole[:, 3]

@@ -3,13 +3,12 @@ batch."""
 
 from __future__ import annotations
 
-import atexit
 import threading
-import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +21,6 @@ if TYPE_CHECKING:
 
 Letters = NDArray[np.uint8]
 Ints = NDArray[np.int32]
-
-_all: weakref.WeakSet[Buffers] = weakref.WeakSet()
-
-
-@atexit.register
-def _forget() -> None:
-    """Release buffers at exit, before the drivers are unloaded."""
-    for buffers in list(_all):
-        buffers.free()
 
 
 class KeptCodes:
@@ -53,7 +43,7 @@ class KeptCodes:
         self.pairs_buffer, self.places_buffer = map(self._buffers.of, (pairs, self.places))
         self.bytes = self._buffers.bytes
         self._lock = threading.Lock()
-        _all.add(self._buffers)
+        finalize(self, self._buffers.free)  # at exit, too: before the drivers are unloaded
 
     def lend(self, first: int, count: int) -> LentCodes | None:
         """The codes of ``count`` groups from group ``first`` on; None while another batch makes
@@ -163,7 +153,7 @@ class RetainedMemory:
         self._text: Letters | None = None
         #: Gives it back.
         self.free = self._own.free
-        _all.add(self._own)
+        finalize(self, self.free)
 
     @property
     def bytes(self) -> int:
