@@ -145,12 +145,9 @@ def _within(record: Sequence, span: Span) -> NDArray[np.uint8]:
 
 def _texts(part: list[Pair], ranges: tuple[Span, Span]) -> list[tuple[bytes, bytes]]:
     """The letters of pairs in the form that `align_many` takes fastest, once for each record."""
-    known: dict[tuple[int, int], bytes] = {}
-
-    def text(record: Sequence, side: int) -> bytes:
-        key = id(record), side
-        if key not in known:
-            known[key] = _within(record, ranges[side]).tobytes()
-        return known[key]
-
-    return [(text(query, 0), text(target, 1)) for query, target in part]
+    sides = []
+    for records, span in zip(zip(*part, strict=True), ranges, strict=True):
+        own = {id(record): record for record in records}
+        known = {key: _within(record, span).tobytes() for key, record in own.items()}
+        sides.append([known[id(record)] for record in records])
+    return list(zip(*sides, strict=True))

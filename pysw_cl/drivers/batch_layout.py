@@ -161,11 +161,7 @@ def blame(k: int, error: PyswError) -> PyswError:
 def as_halves(pairs: Sequence[Any], first: int = 0) -> list[Any]:
     """Queries and targets in turn.  ``first`` is the number of the first pair; InputError names a
     value that is not a pair."""
-    count = len(pairs)
-    tuples = countOf(map(type, pairs), tuple) == count and countOf(map(len, pairs), 2) == count
-    if not tuples and (
-        not set(map(type, pairs)) <= {tuple, list} or not set(map(len, pairs)) <= {2}
-    ):
+    if not (set(map(type, pairs)) <= {tuple, list} and set(map(len, pairs)) <= {2}):
         for k, pair in enumerate(pairs, first):
             text = isinstance(pair, str | bytes | bytearray)
             if text or not hasattr(pair, "__len__") or len(pair) != 2:
