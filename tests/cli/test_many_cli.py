@@ -4,6 +4,7 @@ results are printed; through the batch engine and one by one alike."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -51,7 +52,7 @@ def pair_by_pair(
 ) -> tuple[int, str, str]:
     """What is printed without the batch engine."""
     with monkeypatch.context() as patch:
-        patch.setattr(command, "has_batches", lambda args: False)
+        patch.setattr(batches, "in_batches", partial(command.one_by_one, saved=None))
         return run(capsys, *argv)
 
 
