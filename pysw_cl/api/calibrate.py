@@ -7,6 +7,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from math import inf
 from pathlib import Path
@@ -14,17 +15,14 @@ from statistics import median
 
 import numpy as np
 
-from .._version import __version__
 from ..drivers.options import Output
 from ..drivers.tuning import KINDS
 from ..engines.plans import default_plan
-from ..engines.registry import setting_of
 from ..opencl.device import Runtime
-from ..planning.model.runs import Work, errors, fitted, nonnegative, sweep_of, swept_again
+from ..planning.model.runs import Work, errors, fitted, nonnegative, swept_again
 from ..planning.model.times import CUT, GENERIC, Machine, Pace
 from ..planning.plan import Plan
 from ..planning.profiles.profile import Numbers, Profile
-from ..scoring.scoring import cached_scoring
 from .align import align
 from .calibrate_cases import GLOBAL, MODES, Case, checks, designed, letters_of
 
@@ -95,7 +93,6 @@ def calibrated(
         # alone, runs may take so much less; beside more, so much more
         spread=round((1 + spread) / (1 - busy) - 1, 3),
         others=round(busy, 2),
-        made=f"pysw-cl {__version__}, {time.strftime('%Y-%m-%d')}",
         runs=(*(run for run in profile.runs if run.get("use") == "search"), *runs),
     )
 
@@ -217,13 +214,12 @@ def path_times(
     """The times of "path", given those of sweeps: of two pairs the seconds of a path less those of
     a score.  Each is run `REPEATS` times, or as long as the ``budget`` of seconds lasts."""
     known = GENERIC.having(times)
-    setting = setting_of(runtime, None, cached_scoring((1, -3), None, None, "error"), "local")
+    case = partial(Case, runtime, "dna")
     side, ends, rng = 20_000, time.monotonic() + budget, np.random.default_rng(5)
-    while side < LONGEST_PATH and sweep_of(setting, side, side).seconds(known) < PATH_SECONDS:
+    while side < LONGEST_PATH and case("local", side, side).work.seconds(known) < PATH_SECONDS:
         side = int(side * 1.2)
     # a grid cell that is swept again needs 16 bits, as global scores do
-    wide = setting_of(runtime, None, setting.scoring, GLOBAL)
-    cell = sweep_of(wide, side, side).seconds(known) / side**2
+    cell = case(GLOBAL, side, side).work.seconds(known) / side**2
     a, b = [], []
     for length in (side * 2 // 5, side):
         query, other = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, (2, length))]
@@ -237,7 +233,8 @@ def path_times(
             if len(seconds["path"]) > 1 and time.monotonic() > ends:
                 break
         score, path = (min(taken[1:]) for taken in seconds.values())
-        counts = swept_again(setting, length, length, (length, length))
+        sides = length, length
+        counts = swept_again(case("local", *sides).setting, *sides, sides)
         a.append([1 / path, counts["path", "row"] / path])
         b.append(max(0.0, path - score - cell * counts["path", "cell"]) / path)
     call, row = nonnegative(np.array(a), np.array(b))

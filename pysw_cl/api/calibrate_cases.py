@@ -20,6 +20,7 @@ from ..opencl.device import Runtime
 from ..planning.model.predict import ALL_SECTIONS, NO_SECTIONS
 from ..planning.model.runs import Work, sweep_of
 from ..planning.plan import Plan
+from ..planning.program import Given
 from ..scoring.scoring import MOST_KNOWN, cached_scoring
 from .align import align
 
@@ -57,10 +58,15 @@ class Case:
     device: list[float] = field(default_factory=list)
 
     @cached_property
+    def setting(self) -> Given:
+        """What the model is asked about it."""
+        scoring = cached_scoring(*KINDS[self.kind][1:])
+        return setting_of(self.runtime, self.plan, scoring, self.mode)
+
+    @cached_property
     def work(self) -> Work:
         """What it does."""
-        scoring = cached_scoring(*KINDS[self.kind][1:], None, "error")
-        return sweep_of(setting_of(self.runtime, self.plan, scoring, self.mode), self.m, self.n)
+        return sweep_of(self.setting, self.m, self.n)
 
     def run(self, letters: Letters) -> float:
         """Run it once.  Its seconds, which count unless kernels were built."""

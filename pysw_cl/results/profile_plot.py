@@ -51,8 +51,7 @@ def plot_tuning(profile: Profile, path: str | os.PathLike[str], units: int | Non
     for number, (subject, runs) in enumerate(subjects.items(), 1):
         axes = figure.add_subplot(rows, columns, number)
         _draw_search(axes, subject, runs, profile.parameters.get(subject, {}), units)
-    figure.suptitle(f"Time over B: {_device(profile)}".replace("$", r"\$"))
-    save(figure, path)
+    _save(figure, "Time over B", profile, path)
 
 
 def plot_model(profile: Profile, path: str | os.PathLike[str]) -> None:
@@ -71,18 +70,11 @@ def plot_model(profile: Profile, path: str | os.PathLike[str]) -> None:
     figure = require()(figsize=(7.6, 7), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     for number, (subject, runs) in enumerate(subjects.items()):
-        color = f"C{number}"
-        above.plot([], [], "s", color=color, label=subject)
-        for use, (marker, filled, _) in USES.items():
+        for use, (marker, filled, words) in USES.items():
             if some := [run for run in runs if run["use"] == use]:
-                face = color if filled else "white"
-                look = {"fmt": marker, "color": color, "mfc": face, "ms": 5, "elinewidth": 1}
-                _draw_model(above, below, some, look)
-    drawn = {run["use"] for runs in subjects.values() for run in runs}
-    for use, (marker, filled, words) in USES.items():
-        if use in drawn:
-            face = "0.3" if filled else "white"
-            above.plot([], [], marker, color="0.3", mfc=face, label=f"measured, {words}")
+                face = f"C{number}" if filled else "white"
+                look = {"fmt": marker, "color": f"C{number}", "mfc": face, "ms": 5, "elinewidth": 1}
+                _draw_model(above, below, some, f"{subject}, {words}", look)
     above.plot([], [], "x", color="black", label="predicted")
     above.set_ylabel("seconds")
     above.grid(color="0.9")
@@ -95,8 +87,7 @@ def plot_model(profile: Profile, path: str | os.PathLike[str]) -> None:
         below.legend(fontsize="small", loc="best", framealpha=0.9)
     below.set(xlabel="cells of the matrix, m n", ylabel="predicted over measured, %")
     below.yaxis.set_major_formatter("{x:+g}")
-    figure.suptitle(f"Predicted and measured: {_device(profile)}".replace("$", r"\$"))
-    save(figure, path)
+    _save(figure, "Predicted and measured", profile, path)
 
 
 def _draw_search(
@@ -113,21 +104,19 @@ def _draw_search(
     if best not in lines:
         best = max(lines, key=lambda key: len(lines[key]))
     own = sorted(lines.pop(best).items())
-    middles = {blocks: median(times) for blocks, times in own}
+    middles = [(blocks, median(times)) for blocks, times in own]
     points = [(blocks, seconds) for blocks, times in own for seconds in times]
     others = [(blocks, median(times)) for line in lines.values() for blocks, times in line.items()]
     said = (f"{name} = {v:g}" for name, v in zip(FIXED, best, strict=True) if v is not None)
-    taken = round(chosen["groups"] * units) if "groups" in chosen else None
-    ring = {"ms": 11, "mfc": "none", "mec": "C3", "mew": 1.8, "zorder": 4}
     for places, look, more in (
         (others, ".", {"color": "0.7", "zorder": 1, "label": "other values of these"}),
         (points, ".", {"color": "C0", "alpha": 0.4, "zorder": 2}),
-        (middles.items(), "o-", {"color": "C0", "ms": 4, "zorder": 3, "label": ", ".join(said)}),
-        ([(taken, middles[taken])] if taken in middles else [], "o", ring),
+        (middles, "o-", {"color": "C0", "ms": 4, "zorder": 3, "label": ", ".join(said)}),
     ):
         if places:
             axes.plot(*zip(*places, strict=True), look, **more)
-    if taken is not None:
+    if "groups" in chosen:
+        taken = round(chosen["groups"] * units)
         axes.axvline(taken, color="C3", linewidth=1.5, zorder=1, label=f"chosen: B = {taken:,}")
     blocks, times = zip(*points, *others, strict=True)
     step = units * max(1, -(-max(blocks) // (units * MOST_LINES)))
@@ -148,13 +137,13 @@ def _draw_search(
     axes.legend(fontsize="small", framealpha=0.9)
 
 
-def _draw_model(above: Any, below: Any, runs: list[Run], look: dict[str, Any]) -> None:
+def _draw_model(above: Any, below: Any, runs: list[Run], label: str, look: dict[str, Any]) -> None:
     """Runs in one look: times above, errors below, both over the cells."""
     cells, predicted = np.array([(run["m"] * run["n"], run["predicted"]) for run in runs]).T
     least, middle, most = np.array(
         [[f(run["seconds"]) for run in runs] for f in (min, median, max)]
     )
-    above.errorbar(cells, middle, yerr=[middle - least, most - middle], **look)
+    above.errorbar(cells, middle, yerr=[middle - least, most - middle], label=label, **look)
     above.loglog(cells, predicted, "x", color="black", ms=4, zorder=5)
     upper, off, lower = (100 * (predicted / seconds - 1) for seconds in (least, middle, most))
     below.errorbar(cells, off, yerr=[off - lower, upper - off], **look)
@@ -171,7 +160,7 @@ def _by_subject(
             found[run["subject"]].append(run)
     if not found:
         raise ProfileError(
-            f"the profile of {_device(profile)} holds no {what}, so there is nothing to draw; "
+            f"the profile of {profile.identity} holds no {what}, so there is nothing to draw; "
             "tune the device and draw the profile that this gives"
         )
     return dict(sorted(found.items()))
@@ -183,6 +172,8 @@ def _blocks(run: Run, units: int) -> int:
     return round(values.get("B", units * values.get("groups", 0)))
 
 
-def _device(profile: Profile) -> str:
-    """What the profile is of."""
-    return profile.identity.name or profile.identity.architecture or "any device"
+def _save(figure: Any, title: str, profile: Profile, path: str | os.PathLike[str]) -> None:
+    """Write a figure of a profile, whose title names the device."""
+    said = f"{title}: {profile.identity}".replace("$", r"\$")
+    figure.suptitle(said, fontsize="medium", wrap=True)
+    save(figure, path)

@@ -33,6 +33,8 @@ SHIPPED = Path(__file__).with_name("shipped")
 NAME_LETTERS, DRIVER_LETTERS = 60, 40
 #: In the name of a file: it does not say.
 ANY = "any"
+#: What may be another one than the name of a file says, what matters most first.
+OTHER = ("another number of compute units", "other kernels", "another driver")
 #: Predictions by the profile of another device of the same architecture are off by so much at
 #: least: its clock differs.
 OTHER_SPREAD = 0.5
@@ -152,35 +154,21 @@ def profile_for(identity: Identity) -> Found:
     ProfileWarning, once a process."""
     folder = user_folder()
     paths = [] if folder is None else _files(folder, identity)
-    if not paths:  # kernels are read only to be compared
-        return shipped_for(identity)
-    kernels = kernels_digest()
-    wanted = Path(_file_name(identity, kernels)).stem.split("__")
+    wanted = _file_name(identity, kernels_digest() if paths else "")
 
-    def rank(path: Path) -> tuple[list[bool], float]:
-        parts = zip(path.stem.split("__"), wanted, strict=False)
-        same = [part in (own, ANY) for part, own in parts]
-        with suppress(OSError):
-            return same, path.stat().st_mtime
-        return same, 0.0
+    def same(path: Path) -> list[bool]:
+        """Is each of `OTHER` as the device has it?"""
+        both = (Path(name).stem.split("__")[1:] for name in (path, wanted))
+        return [one in (own, ANY) for one, own in zip(*both, strict=False)]
 
     hint = f"`pysw-cl profile reset --device '{identity.name.partition(':')[0]}'` removes it"
-    for path in sorted(paths, key=rank, reverse=True):
+    for path in sorted(paths, key=same, reverse=True):
         profile = _read(path, hint, _device_key(identity))
-        if profile is None:
-            continue
-        made = profile.identity
-        others = ", ".join(
-            text
-            for text, there, here in (
-                ("another number of compute units", made.compute_units, identity.compute_units),
-                ("other kernels", profile.kernels, kernels),
-                ("another driver", made.driver, identity.driver),
-                ("measured beside other work", profile.others, 0),
-            )
-            if there and there != here
-        )
-        return Found(profile, f"the user's ({others})" if others else "the user's", path)
+        if profile is not None:
+            others = [text for text, one in zip(OTHER, same(path), strict=False) if not one]
+            others += ["measured beside other work"] * (profile.others > 0)
+            said = f"the user's ({', '.join(others)})" if others else "the user's"
+            return Found(profile, said, path)
     return shipped_for(identity)
 
 
@@ -238,15 +226,16 @@ def _read(path: Path, hint: str, device: str = "") -> Profile | None:
 
 
 def _files(folder: Path, identity: Identity) -> list[Path]:
-    """The user's files of a device; none if the folder cannot be read."""
+    """The user's files of a device, the latest first; none if the folder cannot be read."""
     with suppress(OSError):
-        files = folder.glob(f"{_device_key(identity)}__*.json")
-        return sorted(path for path in files if path.is_file())
+        files = [*folder.glob(f"{_device_key(identity)}__*.json")]
+        files = [path for path in files if path.is_file()]
+        return sorted(files, key=lambda path: path.stat().st_mtime, reverse=True)
     return []
 
 
 def _file_name(identity: Identity, kernels: str) -> str:
-    """The name of a file: the device, then what matters most first."""
+    """The name of a file: the device, then what may differ (`OTHER`)."""
     units = f"{identity.compute_units}-units" if identity.compute_units else ANY
     parts = _device_key(identity), units, _slug(kernels), _slug(identity.driver)
     return "__".join(parts) + ".json"
