@@ -212,7 +212,7 @@ class _Search:
             self.progress.finished()
             return found
         if swept.compresses and isinstance(restarts, SweptGrid):
-            restarts = restarts.compressed(self.engine)
+            restarts.compress(self.engine)
         at_once = plan.tuning.traceback.read_moves
         reader = PathReader(end, self.job.frame, self.job.scoring, at_once)
         path = self.store.traceback(end, plan) if self.store else Path(end.row, end.column)

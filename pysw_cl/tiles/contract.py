@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..planning.plan import Plan
 from ..scoring.scoring import Scoring
 from ..sequences.view import View
-from .edges import DeviceEdge, Source
+from .edges import DeviceEdge
 from .graph import Rectangle
 from .tile import Area, Costs, Hit, TileJob, TileResult, Traced
 
@@ -56,8 +56,9 @@ class Engine:
         before it compresses them, and can it compress cells of this scoring?"""
         return False
 
-    def compressed(self, cells: DeviceEdge) -> Source | None:
-        """The same cells, compressed on the device; None where that is not possible."""
+    def compressed(self, cells: DeviceEdge) -> Any:
+        """The same cells, compressed on the device; None where that is not possible
+        (`pysw_cl.engines.wavefront.compressed_edge.CompressedEdge`)."""
         return None
 
     def hold(self, whole: Rectangle, free_ends: tuple[bool, bool, bool, bool], paths: int) -> Any:

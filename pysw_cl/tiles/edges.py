@@ -158,7 +158,7 @@ class EdgeArray(Source):
 
     def __init__(self, length: int) -> None:
         self._length = length
-        self._cells: Edge | DeviceEdge | None = None
+        self._cells: Source | None = None
         #: The same, if their arrays do not belong to whoever wrote them.
         self._own: Edge | None = None
 
@@ -166,13 +166,12 @@ class EdgeArray(Source):
         return self._length
 
     @property
-    def on_device(self) -> DeviceEdge | None:
-        """The cells, if they are on the device."""
-        return self._cells if isinstance(self._cells, DeviceEdge) else None
-
-    def clear(self) -> None:
-        """Forget the cells, so that their memory can be freed."""
-        self._cells = self._own = None
+    def cells(self) -> Source:
+        """What has the cells: a run in memory, or what is on the device."""
+        if self._cells is None:
+            level = repeated(UNREACHABLE, self._length)
+            self._cells = Edge(level, level)
+        return self._cells
 
     def write(self, start: int, edge: Edge | DeviceEdge) -> None:
         """Store the cells from ``start + 1`` on.
@@ -183,22 +182,19 @@ class EdgeArray(Source):
             self._cells, self._own = edge, None
             return
         if self._own is None:
-            cells = self._now().read(0, self._length)
+            cells = self.cells.read(0, self._length)
             self._cells = self._own = Edge(cells.h.copy(), cells.x.copy())
         edge, stop = edge.read(0, len(edge)), start + len(edge)
         self._own.h[start:stop], self._own.x[start:stop] = edge.h, edge.x
 
     def read(self, start: int, stop: int) -> Edge:
-        return self._now().read(start, stop)
+        return self.cells.read(start, stop)
 
     def read_h(self, start: int, stop: int, step: int = 1) -> Ints:
-        return self._now().read_h(start, stop, step)
+        return self.cells.read_h(start, stop, step)
 
-    def _now(self) -> Edge | DeviceEdge:
-        if self._cells is None:
-            level = repeated(UNREACHABLE, self._length)
-            self._cells = Edge(level, level)
-        return self._cells
+    def h_at(self, cell: int) -> int:
+        return self.cells.h_at(cell)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from .contract import Engine
-from .edges import EdgeArray, Edges, Source
+from .edges import DeviceEdge, EdgeArray, Edges, Source
 from .tile import Area
 
 
@@ -91,22 +91,19 @@ class SweptGrid(RestartGrid):
         """The edges for the sweep, with this grid as sinks."""
         return replace(self.edges, rows=self.rows, columns=self.columns)
 
-    def compressed(self, by: Engine) -> RestartGrid:
-        """The same grid with compressed edges, where ``by`` can compress edges on the device.
+    def compress(self, by: Engine) -> None:
+        """Compress the edges that are on the device, where ``by`` can.
 
-        The rows, or the columns, are compressed all or none.  Those that are compressed leave this
-        grid."""
-        lines: list[Mapping[int, Source]] = []
-        for kept in (self.rows, self.columns):
-            smaller: dict[int, Source] = {}
-            for at, edge in kept.items():
-                less = by.compressed(edge.on_device) if edge.on_device is not None else None
+        The rows, or the columns, are compressed all or none: all of a kind share one buffer, which
+        is freed as a whole."""
+        for lines in (self.rows, self.columns):
+            smaller = []
+            for line in lines.values():
+                cells = line.cells
+                less = by.compressed(cells) if isinstance(cells, DeviceEdge) else None
                 if less is None:
-                    lines.append(kept)
                     break
-                smaller[at] = less
-            else:  # all of a kind share one buffer, which is freed as a whole
-                lines.append(smaller)
-                for edge in kept.values():
-                    edge.clear()
-        return RestartGrid(self.edges, *lines)
+                smaller.append(less)
+            else:
+                for line, less in zip(lines.values(), smaller, strict=True):
+                    line.write(0, less)

@@ -27,9 +27,9 @@ from pysw_cl.planning.path_grid import compressible as holds, most_pieces, path_
 from pysw_cl.planning.sizes import COMPRESSED_CELL_BYTES as CELL_BYTES
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.sequences.view import View
-from pysw_cl.tiles.edges import Border, DeviceEdge, Edge, EdgeArray, Edges
+from pysw_cl.tiles.edges import Border, DeviceEdge, Edge, Edges
 from pysw_cl.tiles.graph import Rectangle
-from pysw_cl.tiles.special_lines import RestartGrid, SweptGrid
+from pysw_cl.tiles.special_lines import SweptGrid
 from pysw_cl.tiles.sweep import sweep
 from pysw_cl.tiles.tile import Area, Want
 
@@ -72,7 +72,7 @@ def swept(local: bool, m: int = 700, n: int = 900) -> tuple[WavefrontEngine, Swe
     return engine, grid
 
 
-def lines(grid: RestartGrid) -> dict[str, Edge]:
+def lines(grid: SweptGrid) -> dict[str, Edge]:
     """All cells of a grid."""
     kinds = {"row": grid.rows, "column": grid.columns}
     length = {"row": 900, "column": 700}
@@ -93,13 +93,13 @@ def same(found: dict[str, Edge], wanted: dict[str, Edge]) -> None:
 @pytest.mark.parametrize("local", [True, False])
 def test_a_packed_grid_is_the_same(local: bool) -> None:
     """And what it was before is given back."""
-    engine, grid = swept(local)
-    wanted, raw = lines(grid), engine._room.edge_bytes
-    area = Area(max(grid.rows), 700, max(grid.columns), 900)
-    corner, edges = grid.corner(area), grid.edges_of(area)
-    packed = grid.compressed(engine)
+    engine, packed = swept(local)
+    wanted, raw = lines(packed), engine._room.edge_bytes
+    area = Area(max(packed.rows), 700, max(packed.columns), 900)
+    corner, edges = packed.corner(area), packed.edges_of(area)
+    packed.compress(engine)
     gc.collect()
-    both = [*packed.rows.values(), *packed.columns.values()]
+    both = [edge.cells for edge in (*packed.rows.values(), *packed.columns.values())]
     assert all(isinstance(edge, CompressedEdge) for edge in both)
     assert engine._room.edge_bytes == sum(
         edge.bytes for edge in both if isinstance(edge, CompressedEdge)
@@ -107,7 +107,7 @@ def test_a_packed_grid_is_the_same(local: bool) -> None:
     assert len(engine._room.edges) == sum(isinstance(edge, CompressedEdge) for edge in both)
     assert engine.peak_bytes > raw  # some are there twice meanwhile
     same(lines(packed), wanted)
-    assert packed.start(700, 900) == grid.start(700, 900) == (area.row, area.column)
+    assert packed.start(700, 900) == (area.row, area.column)
     assert packed.corner(area) == corner
     again = packed.edges_of(area)
     for found, want in ((again.top, edges.top), (again.left, edges.left)):
@@ -127,23 +127,23 @@ def test_what_cannot_be_packed_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -
     compress = engine.compressed
     with monkeypatch.context() as patch:
         patch.setattr(engine, "compressed", but_rows)
-        packed = grid.compressed(engine)
+        grid.compress(engine)
     assert asked == [900, 700, 700, 700]  # the second row is not tried
-    assert packed.rows == grid.rows
-    assert all(isinstance(edge, EdgeArray) and edge.on_device for edge in packed.rows.values())
-    assert all(isinstance(edge, CompressedEdge) for edge in packed.columns.values())
-    same(lines(packed), wanted)
+    assert all(isinstance(edge.cells, DeviceEdge) for edge in grid.rows.values())
+    assert all(isinstance(edge.cells, CompressedEdge) for edge in grid.columns.values())
+    same(lines(grid), wanted)
 
     with monkeypatch.context() as patch:
         fault(patch, CompressedEdge, "__init__", DeviceError("out of memory"))
         engine, grid = swept(True)
         before = engine._room.edge_bytes
-        assert grid.compressed(engine).rows == grid.rows
+        grid.compress(engine)
         assert engine._room.edge_bytes == before
         same(lines(grid), wanted)
     for edge in (*grid.rows.values(), *grid.columns.values()):
         edge.write(0, edge.read(0, len(edge)))  # cells that the host has
-    same(lines(grid.compressed(engine)), wanted)
+    grid.compress(engine)
+    same(lines(grid), wanted)
 
 
 def test_cells_that_blocks_do_not_hold() -> None:
@@ -201,13 +201,13 @@ def test_memory_stays_below_its_limit(
     plan, rng = plan_of(lanes), np.random.default_rng(4)
     watched(monkeypatch)
     constants(monkeypatch, path_bytes=400_000, side_bytes=150, least_side=100)
-    grids: list[RestartGrid] = []
+    grids: list[SweptGrid] = []
     planned: list[float] = []
 
     def made(_: None, path: SpeculativeTraceback, *args: Any) -> None:
         planned.append(path.engine.held_bytes + sum(path.level_bytes))
 
-    spy(monkeypatch, SweptGrid, "compressed", after=lambda grid, *_: grids.append(grid))
+    spy(monkeypatch, SweptGrid, "compress", after=lambda _, grid, *__: grids.append(grid))
     spy(monkeypatch, SpeculativeTraceback, "__init__", after=made)
     a, b = related(rng, max(shape))
     a, b = a[: shape[0]], b[: shape[1]]
@@ -215,11 +215,11 @@ def test_memory_stays_below_its_limit(
     limit = path_bytes(tuning, len(a), len(b))
     found = pysw_cl.align(a, b, plan=plan, **HOW)
     assert len(grids[0].columns) > most_pieces(tuning, len(a), len(b)) - 1
-    assert all(isinstance(edge, CompressedEdge) for edge in grids[0].columns.values())
+    assert all(isinstance(edge.cells, CompressedEdge) for edge in grids[0].columns.values())
     assert found.stats.device_bytes <= limit
     use_engine(monkeypatch, compressing(compressed=stays))
     again = pysw_cl.align(a, b, plan=plan, **HOW)
-    assert not any(isinstance(edge, CompressedEdge) for edge in grids[1].columns.values())
+    assert not any(isinstance(edge.cells, CompressedEdge) for edge in grids[1].columns.values())
     assert again.stats.device_bytes <= limit
     assert key(again) == key(found)
     assert len(planned) == 2 and max(planned) <= limit

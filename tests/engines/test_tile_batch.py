@@ -296,9 +296,9 @@ def test_an_array_of_an_edge_that_was_kept_elsewhere() -> None:
     array = EdgeArray(50)
     array.write(0, kept)
     np.testing.assert_array_equal(array.read(8, 22).h, wanted.h[8:22])
-    assert array.on_device is kept
+    assert array.cells is kept
     array.write(20, Edge(np.full(3, 77, np.int32), np.full(3, 70, np.int32)))
-    assert array.on_device is None  # it is an array from now on
+    assert array.cells is not kept  # it is an array from now on
     assert array.read(19, 24).h.tolist() == [wanted.h[19], 77, 77, 77, wanted.h[23]]
     x = array.read(0, 50).x
     assert x[20:23].tolist() == [70] * 3 and x[10] == UNREACHABLE

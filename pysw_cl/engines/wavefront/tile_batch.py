@@ -21,7 +21,7 @@ from ...planning.sizes import moves_bytes, profile_bytes
 from ...scoring.precision import UNREACHABLE
 from ...sequences.view import View
 from ...tiles.contract import Part
-from ...tiles.edges import EdgeArray, Ints, Source
+from ...tiles.edges import DeviceEdge, EdgeArray, Ints, Source
 from ...tiles.tile import Traced
 from .compressed_edge import CompressedEdge
 from .descriptors import TOP_LINE, SourceWord, TileWord
@@ -352,14 +352,13 @@ def _send(
     copies: Buffers, edge: Source, start: int, count: int, to: Any, h_at: int, x_at: int
 ) -> None:
     """Copy cells of an edge, which may be on the device already, to places of a buffer."""
-    if isinstance(edge, CompressedEdge):
-        edge.give(start, count, to, h_at, x_at)
-        return
-    held = edge.on_device if isinstance(edge, EdgeArray) else None
-    if held is not None and not held.may_be_unreachable:
+    held = edge.cells if isinstance(edge, EdgeArray) else edge
+    if isinstance(held, CompressedEdge):
+        held.give(start, count, to, h_at, x_at)
+    elif isinstance(held, DeviceEdge) and not held.may_be_unreachable:
         copies.move(held.buffer, held.h_place + start, to, h_at, count)
         copies.move(held.buffer, held.x_place + start, to, x_at, count)
-        return
-    cells = edge.read(start, start + count)
-    copies.write(to, cells.h, 4 * h_at)
-    copies.write(to, cells.x, 4 * x_at)
+    else:
+        cells = edge.read(start, start + count)
+        copies.write(to, cells.h, 4 * h_at)
+        copies.write(to, cells.x, 4 * x_at)
