@@ -21,8 +21,9 @@ DELAY, TICK = 0.5, 0.2
 #: The seconds after which it is shown that kernels are built: what was built before is read from
 #: disk in less.
 BUILD_SECONDS = 1.0
-#: A speed is that of so many seconds, or of this share of the run where that is more.
-SECONDS, SHARE = 3.0, 0.2
+#: A speed is that of so many seconds, or of this share of the run where that is more; of its stage
+#: alone once that has taken so long.
+SECONDS, SHARE, LEAST = 3.0, 0.2, 1.0
 
 
 @contextmanager
@@ -72,8 +73,9 @@ class ProgressBar:
             #: Pairs and cells of the runs that are done; cells and stage of the run now.
             self._pairs_before = self._cells_before = 0
             self._now: tuple[int, Stage] | None = None
-            #: The share that is done, and that is drawn; its speed as it is predicted.
-            self._share = self._drawn = self._predicted = 0.0
+            #: The share that is done, and that is drawn; its speed as it is predicted; the time at
+            #: which the stage began, without waiting.
+            self._share = self._drawn = self._predicted = self._stage_began = 0.0
             #: The reports of the last seconds: time without waiting, share, pairs and cells.
             self._reports: deque[NDArray[np.float64]] = deque()
 
@@ -103,6 +105,8 @@ class ProgressBar:
                 share = (self._cells_before + done) / max(1, self._cells)
             elif self._pairs is not None:
                 share = found / max(1, self._pairs)
+            if self._now is None or self._now[1].name != stage.name:
+                self._stage_began = now - self._waited
             self._share, self._now = max(self._share, min(1.0, share)), (total, stage)
             if stage.predicted_speed and stage.work_left:
                 self._predicted = stage.predicted_speed * (1 - self._share) / stage.work_left
@@ -110,7 +114,8 @@ class ProgressBar:
             report = np.array([own, self._share, found, self._cells_before + stage.work_done])
             if not reports or (report > reports[-1])[1:].any():
                 reports.append(report)
-            while len(reports) > 2 and reports[1][0] <= own - max(SECONDS, SHARE * own):
+            seconds = min(max(SECONDS, SHARE * own), max(LEAST, own - self._stage_began))
+            while len(reports) > 2 and reports[1][0] <= own - seconds:
                 reports.popleft()
 
     @contextmanager

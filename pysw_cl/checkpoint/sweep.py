@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path as FilePath
 
 from ..drivers.align_pair import Swept
-from ..drivers.progress import PairProgress, Tell
+from ..drivers.progress import SAVED_PATH, PairProgress, Tell
 from ..errors import CheckpointError, InputError
 from ..planning.path_grid import grid_places
 from ..results.stats import Stats
@@ -79,7 +79,7 @@ class SavedSweep(Slabs):
             raise self._no_space()
         #: Rows to compute, and those among them whose slab is not begun.
         self._todo = self._left = sum(stop - start for start, stop in gaps)
-        tell = self._progress.sweep(begun=1 - self._todo / m)
+        tell = self._progress.sweep(path=SAVED_PATH, begun=1 - self._todo / m)
         with writing() as self._writer:
             for self.start, self.stop in gaps:
                 self._fill_gap(tell)
