@@ -39,7 +39,7 @@ COPIED = 1 << 28
 
 def traffic_bytes(m: int, n: int, plan: RowscanPlan) -> int:
     """Bytes that three launches a row read from and write to global memory for an m x n tile whose
-    best cell is looked for; see :mod:`pysw_cl.engines.rowscan.three_launches`."""
+    best cell is looked for; see :mod:`pysw_cl.engines.rowscan.engine`."""
     runs, groups = -(-n // plan.alpha), -(-n // plan.segment)
     return m * (25 * n + 12 * runs + 16 * groups)
 

@@ -249,7 +249,7 @@ class BoundKernel:
                 raise InternalError(f"{spec.name} has {kernel.num_args} arguments")
             kernels[key] = kernel, {}, program
         self._kernel, self._bound, self._program = kernels[key]
-        self._runtime, self.spec = runtime, spec
+        self.runtime, self.spec = runtime, spec
 
     def bind(self, **values: Any) -> BoundKernel:
         """Set arguments.  Raises InternalError for an unknown name."""
@@ -271,17 +271,17 @@ class BoundKernel:
         the device begins now."""
         try:
             event = cl.enqueue_nd_range_kernel(
-                self._runtime.queue, self._kernel, (groups * group_size,), (group_size,)
+                self.runtime.queue, self._kernel, (groups * group_size,), (group_size,)
             )
-            if self._runtime.times is not None:
-                self._runtime.times.add(self.spec.name, event)
-            then = self._runtime.unlaunched.pop(self._program, None)
+            if self.runtime.times is not None:
+                self.runtime.times.add(self.spec.name, event)
+            then = self.runtime.unlaunched.pop(self._program, None)
             if then is not None:  # some drivers generate the code now
                 when_over(event, then)
             if at_once:
-                self._runtime.queue.flush()
+                self.runtime.queue.flush()
         except cl.Error as error:  # some drivers find out here that memory or registers lack
             raise DeviceError(
-                f"{self._runtime.info.name} cannot run the kernel {self.spec.name}: {error}"
+                f"{self.runtime.info.name} cannot run the kernel {self.spec.name}: {error}"
             ) from None
         return event

@@ -15,8 +15,8 @@ from helpers import decode, match_scoring, random_codes, random_scoring
 import pysw_cl
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.registry import engine_for
+from pysw_cl.engines.rowscan.engine import KERNELS
 from pysw_cl.engines.rowscan.plan import RowscanPlan
-from pysw_cl.engines.rowscan.three_launches import KERNELS
 from pysw_cl.errors import PlanError
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.facts import DeviceFacts

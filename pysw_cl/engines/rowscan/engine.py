@@ -3,32 +3,64 @@
 Method: Khajeh-Saeed, Poole & Perot (2010, J Comput Phys 229, 4247-4258); Khajeh-Saeed & Perot
 (2011, GPU Computing Gems Emerald Edition, chapter 13).  The kernel (cl/rowscan/rowscan.cl) says how
 a row is computed.  Unlike in the papers, gaps may have any length, and a segment of the row stays
-on its group from row to row.  The papers' form, with three launches a row, is in
-:mod:`.three_launches`.
+on its group from row to row.
+
+The papers' form has three launches a row (cl/rowscan/three_launches.cl), with the work-efficient
+scan (Blelloch 1990).  Each reads and writes whole lines of 32-bit numbers, a work-item ``alpha``
+neighbours at once.  Bytes that a cell moves through global memory (``alpha`` R):
+
+    launch      reads                         writes
+    cells       letter 1, H 4, F 4            F 4, H~ 4, 4/R of E
+    totals      4 a group                     4 a group
+    correction  H~ 4, 4/R of E, 4 a group     H 4
+
+That is 25 bytes and 8/R, and 16 for each group of R T columns (`bench/rowscan.py` compares it with
+the rate at which a device copies memory).  Where the best cell is looked for, 4/R more are read.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime, Stopwatch
-from ...opencl.program import BoundKernel
+from ...opencl.program import BoundKernel, wait
 from ...planning.execution import ByRows
+from ...scoring.precision import UNREACHABLE
 from ...tiles.contract import Engine
+from ...tiles.edges import Ints, repeated
 from ...tiles.sweep import by_parts, collected
 from ...tiles.tile import NO_HITS, TileJob, TileResult
 from ..common import bind, collected_cells, edge_of, hits_of, least_of, scored_spec
 from ..plans import default_plan
 from ..wavefront.engine import WavefrontEngine
 from .plan import RECORD_WORDS, THREE_LAUNCH, RowscanPlan
-from .three_launches import KERNELS, Swept, Values, sweep
 
+#: Arguments of kernels by their names.
+Values = dict[str, Any]
 #: Bits of H - E^ in a word of a column.
 DIFFERENCE_BITS = 20
+#: Rows of three launches that are enqueued together.  No more than twice as many wait for the
+#: device.
+ROWS_AT_ONCE = 64
+
+
+class Swept(NamedTuple):
+    """What a sweep of a tile found."""
+
+    #: H and E^ of the right edge, H and F^ of the bottom edge (None: it is not wanted).
+    right: Sequence[Ints]
+    bottom: Sequence[Ints] | None
+    #: The highest score, and the best cells, of which the first in row-major order counts: score,
+    #: row, column.
+    top: int
+    best: Ints
+    launches: int
 
 
 class RowscanEngine(Engine):
@@ -99,7 +131,7 @@ class RowscanEngine(Engine):
         for k, (name, own) in enumerate(arguments.items()):
             spec = scored_spec(name, file, own, plan.lane_set.wide, score, scored=k == 0)
             kernels.append(BoundKernel(self.runtime, spec, defines))
-        swept = sweep(self.runtime, plan, job, buffers, values, kernels)
+        swept = sweep(plan, job, buffers, values, kernels)
         hits, reached = hits_of(swept.best, 1) if job.best else NO_HITS, 0
         if capacity:
             reached, cells = collected_cells(buffers, hits_at, capacity)
@@ -115,15 +147,10 @@ class RowscanEngine(Engine):
         )
 
 
-def _sweep(
-    runtime: Runtime,
-    plan: RowscanPlan,
-    job: TileJob,
-    buffers: Buffers,
-    values: Values,
-    kernels: list[BoundKernel],
+def _by_one_launch(
+    plan: RowscanPlan, job: TileJob, buffers: Buffers, values: Values, kernels: list[BoundKernel]
 ) -> Swept:
-    """Compute a tile in one launch; as :func:`pysw_cl.engines.rowscan.three_launches.sweep`."""
+    """Compute a tile in one launch.  ``values``: the arguments that all forms have."""
     (m, n), read = job.size, buffers.read
     segments, groups = -(-n // plan.segment), plan.groups_of(n)
     level = job.above.h.strides == job.above.x.strides == (0,)
@@ -156,6 +183,85 @@ def _sweep(
     return Swept((h, x), below, int(best[:, 3].max()), best[best[:, 1] < m], 1)
 
 
+def _by_three_launches(
+    plan: RowscanPlan, job: TileJob, buffers: Buffers, values: Values, kernels: list[BoundKernel]
+) -> Swept:
+    """Compute a tile in three launches a row."""
+    (m, n), read = job.size, buffers.read
+    groups = -(-n // plan.segment)
+    columns, items, portions = groups * plan.segment, groups * plan.T, -(-groups // plan.segment)
+    above, extend = job.above, np.int32(job.scoring.gap_extend)
+    if above.x.strides == (0,):  # one number, repeated without memory
+        first_f = repeated(int(above.x[0]) - int(extend), n)
+    else:
+        first_f = above.x - extend
+    letters = np.zeros(columns, np.uint8)
+    letters[:n] = job.target
+
+    def line(cells: Ints, size: int) -> Any:
+        """A line that begins with ``cells``; columns that do not exist are unreachable."""
+        made = buffers.empty(4 * size)
+        buffers.write(made, cells)
+        if size > len(cells):
+            buffers.write(made, repeated(UNREACHABLE, size - len(cells)), 4 * len(cells))
+        return made
+
+    best = items if job.best else 1
+    values |= {
+        "target": buffers.of(letters),
+        "left_h": buffers.of(job.left.h),
+        "left_x": buffers.of(job.left.x),
+        "right_h": buffers.empty(4 * m),
+        "right_x": buffers.empty(4 * m),
+        "h": line(above.h, columns),
+        "f": line(first_f, columns),
+        "bare": buffers.empty(4 * columns),
+        "local_e": buffers.empty(4 * items),
+        "totals": buffers.of(np.zeros(portions * plan.segment, np.int32)),
+        "portions": portions,
+        "best_score": line(repeated(UNREACHABLE, best), best),
+        "best_row": buffers.empty(4 * best),
+        "best_column": buffers.empty(4 * best),
+        "filled": buffers.empty(4),
+    }
+    for kernel in kernels:
+        bind(kernel, buffers, values, later=("row", "last"))
+    _launch_rows(kernels, m, groups, plan.T, job.bottom)
+    right = [read(values[name], m) for name in ("right_h", "right_x")]
+    bottom = [read(values[name], n) for name in ("h", "f")] if job.bottom else None
+    cells = [read(values[f"best_{name}"], best) for name in ("score", "row", "column")]
+    top = int(cells[0].max())
+    found = np.stack(cells, 1)[(cells[0] == top) & (top >= values["least"])]
+    return Swept(right, bottom, top, found, 3 * m)
+
+
+def _launch_rows(kernels: list[BoundKernel], m: int, groups: int, T: int, bottom: bool) -> None:
+    """Enqueue all rows, and let few of them wait for the device."""
+    (cells, totals, correction), before = kernels, None
+    for row in range(m):
+        cells.bind(row=row).launch(groups, T)
+        totals.bind(row=row).launch(1, T)
+        often = (row + 1) % ROWS_AT_ONCE == 0
+        last = correction.bind(row=row, last=int(bottom and row == m - 1))
+        done = last.launch(groups, T, at_once=often)
+        if often:
+            if before is not None:
+                wait(last.runtime, before)
+            before = done
+
+
+#: The kernels in the order of their launches, and their arguments but for those of the scores.
+KERNELS = {
+    "rowscan_cells": (
+        "query target n:int row:int gap_open:int gap_extend:int left_h corner:int right_x "
+        "h f bare local_e totals"
+    ),
+    "rowscan_totals": "row:int gap_extend:int left_x totals portions:int hits filled",
+    "rowscan_correction": (
+        "n:int row:int gap_open:int gap_extend:int local_e totals bare h f last:int right_h "
+        "right_x best_score best_row best_column least:int hits capacity:int filled"
+    ),
+}
 #: Each form: the file of its kernels, their names and arguments, of which the first also has those
 #: of the scores, and what runs them.
 ONE = (
@@ -167,6 +273,6 @@ ONE = (
             "capacity:int"
         )
     },
-    _sweep,
+    _by_one_launch,
 )
-THREE = "rowscan/three_launches.cl", KERNELS, sweep
+THREE = "rowscan/three_launches.cl", KERNELS, _by_three_launches

@@ -44,9 +44,9 @@ class RowscanPlan(StriplessPlan):
     """The plan of the row scan, with the fields of `Plan` in other meanings.
 
     ``B``: segments swept at once, each by a work-group.  ``T``: lanes of a segment.  ``alpha``:
-    columns of a lane.  ``chunk`` has no meaning.  ``form``: "ticketed", or "two-phase" for one
-    group that waits for no other; "three-launch" for three launches a row (:mod:`.three_launches`),
-    where a group has T work-items of alpha columns, and B has no meaning either."""
+    columns of a lane.  ``chunk`` has no meaning.  ``form``: "ticketed", "two-phase" for one group
+    that waits for no other, or "three-launch" for three launches a row, where a group has T
+    work-items of alpha columns, and B has no meaning either."""
 
     engine: str = "rowscan"
     lanes: str = "vector32"
