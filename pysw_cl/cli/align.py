@@ -112,8 +112,7 @@ def run(args: Namespace) -> int:
 
 
 def _only(args: Namespace, pairs: Iterator[Pair]) -> Iterator[Pair]:
-    """The only pair that there is, if any, which is drawn: with tiles that are small enough for
-    that.  Raises InputError for more."""
+    """The only pair, if any, with a plan for its picture.  Raises InputError for more."""
     from ..results.plot import picture_plan
 
     found = list(islice(pairs, 2))

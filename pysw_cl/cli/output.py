@@ -33,8 +33,7 @@ PIPE_SECONDS = 0.1
 
 @contextlib.contextmanager
 def progress_of(stream: TextIO, quiet: bool = False) -> Iterator[ProgressBar | None]:
-    """A progress bar on a stream that is a terminal, wiped at the end; else, and if ``quiet``,
-    None."""
+    """A progress bar, wiped at the end; None if ``quiet``, or the stream is no terminal."""
     if quiet or not stream.isatty():
         yield None
         return

@@ -34,8 +34,7 @@ class Records:
     aligned; ``again``: it has seen the record before.
 
     With ``left_out``, which is told of them, bad records are left out: None stands in their place.
-    A file that can be read again is read at once, so that it is known to be sound, and held if it
-    has one record or few letters."""
+    A file that can be read again is read at once, to be checked; one record or few are held."""
 
     def __init__(
         self,
@@ -67,8 +66,7 @@ class Records:
         self.count, self._held = count, held
 
     def read(self, once_more: bool = False) -> Iterator[Sequence | None]:
-        """The records in order.  ``once_more``: they will be read another time, so those of a pipe
-        are held."""
+        """The records in order.  ``once_more``: those of a pipe are held for another reading."""
         if self._held is not None:
             yield from self._held
         elif self.again or not once_more:
@@ -115,8 +113,7 @@ def sides_of(
     """The records of QUERY and of TARGET, which are checked where they can be read again.  The
     letters that are compared are counted by ``tally``; ``left_out``: as for `Records`.
 
-    ``listed`` gets name and length of each target, if they are needed before any result; those of a
-    pipe are read for that, and held."""
+    ``listed`` gets name and length of each target if they are needed before any result."""
     lists = args.outfmt is not None and FORMATS[args.outfmt.name].lists_targets
 
     def look(side: str, record: Sequence, again: bool) -> None:
@@ -177,8 +174,7 @@ def every_pair(queries: Records, targets: Records) -> Iterator[Pair]:
 
 def matched_pairs(queries: Records, targets: Records) -> Iterator[Pair]:
     """Record i of one with record i of the other, without the pairs of which a record is left out.
-    Raises InputError for different numbers of records: at once where both are known, else where
-    one ends."""
+    Raises InputError for different numbers of records, at once if both are known."""
     counts, sources = [queries.count, targets.count], (queries.read(), targets.read())
     if None in counts or counts[0] == counts[1]:
         for done, (query, target) in enumerate(zip_longest(*sources, fillvalue=_END)):

@@ -66,8 +66,7 @@ class AlignedPair:
 
     @property
     def matches(self) -> int | None:
-        """How many columns hold two letters that match ('='), or None without a path or where the
-        query's letters are not known."""
+        """How many columns hold two letters that match ('='), or None if that is not known."""
         return None if self.runs is None or self.runs.count("M") else self.runs.count("=")
 
     @property
@@ -97,8 +96,7 @@ class AlignedPair:
         return query.read(0, len(query)), target.read(0, len(target))
 
     def _places(self) -> tuple[int, int, int, int]:
-        """Where the aligned region begins and ends in query and target.  Raises InputError if it is
-        not known."""
+        """Where the aligned region begins and ends.  Raises InputError if it is not known."""
         i0, i1, j0, j1 = self.query_start, self.query_end, self.target_start, self.target_end
         if i0 is None or i1 is None or j0 is None or j1 is None:
             raise InputError(
@@ -123,16 +121,14 @@ class AlignedPair:
     def pair_scores(self) -> NDArray[np.int32]:
         """The substitution score, times ``scoring.scale``, of every '=' and 'X' column in turn.
 
-        Raises InputError without a path and InternalError if path and coordinates disagree.
-        """
+        Raises InputError without a path and InternalError if path and coordinates disagree."""
         return np.concatenate([np.zeros(0, np.int32), *self._pair_scores()])
 
     def rescore(self) -> int | float:
         """The score recomputed from the path, the letters and the scoring alone.
 
         Equal to ``score`` for every alignment.  Raises InputError without a path and
-        InternalError if path and coordinates disagree.
-        """
+        InternalError if path and coordinates disagree."""
         total = sum(int(scores.sum(dtype=np.int64)) for scores in self._pair_scores())
         gaps, query, target = self.path.in_gaps()
         total -= gaps * self.scoring.gap_open + (query + target) * self.scoring.gap_extend
@@ -155,8 +151,7 @@ class AlignedPair:
     def aligned(self) -> tuple[str, str]:
         """The aligned letters of query and target with gaps, two strings of equal length.
 
-        The query is reverse complemented on the minus strand.  Raises InputError without a path.
-        """
+        The query is reverse complemented on the minus strand.  Raises InputError without a path."""
         moves = OP_TO_MOVE[self.path.columns()]
         query, target = np.full((2, len(moves)), ord("-"), np.uint8)
         query[moves != TARGET], target[moves != QUERY] = self.region()
@@ -166,8 +161,7 @@ class AlignedPair:
         """The positions of the letters of each column, an array of columns x 2 (int64): in the
         query and in the target as given, from 0; -1 for a gap.
 
-        On the minus strand those of the query fall.  Raises InputError without a path.
-        """
+        On the minus strand those of the query fall.  Raises InputError without a path."""
         moves = OP_TO_MOVE[self.path.columns()]
         i0, i1, j0, j1 = self._places()
         table = np.full((len(moves), 2), -1, np.int64)
@@ -191,8 +185,7 @@ class AlignedPair:
         other one, or -1: an array (int64) as long as the sequence.
 
         ``side``: "query" maps positions of the query to the target, "target" the other way.  Raises
-        InputError without a path and for another side.
-        """
+        InputError without a path and for another side."""
         side = choice(side, "side", ("query", "target"))
         pairs = self.aligned_pairs()
         both = pairs[(pairs >= 0).all(axis=1)]
@@ -206,8 +199,7 @@ class AlignedPair:
 
         "blast": matches divided by all columns; "gap-compressed": a gap counts as one column, as in
         minimap2's tag de; "ungapped": divided by the columns without a gap; "shorter": divided by
-        the letters of the shorter sequence.  Raises InputError without a path.
-        """
+        the letters of the shorter sequence.  Raises InputError without a path."""
         runs, same = self.path, self.matches
         if same is None:
             raise InputError("the query's letters are not known, so nobody knows what is identical")
@@ -235,9 +227,7 @@ class AlignedPair:
         Columns count from 0 in the path's order, gaps included, and from the end if negative.
         Coordinates are those of these columns in the whole sequences, on either strand.  ``score``
         is what they score by themselves: a gap that is cut pays for its opening in both parts.
-        ``stats`` are empty.  Raises InputError without a path and for anything but a slice with a
-        step of 1.
-        """
+        Raises InputError without a path and for anything but a slice with a step of 1."""
         if not isinstance(columns, slice):
             raise InputError(
                 "an Alignment is sliced by columns, as in alignment[10:50]; aligned_pairs() has "
@@ -264,8 +254,7 @@ class AlignedPair:
     __iter__: None = None
 
     def __eq__(self, other: object) -> bool:
-        """Results are equal if they say the same: sequences, scoring, coordinates and path.  What
-        they cost does not count."""
+        """Equal results say the same: sequences, scoring, coordinates and path, not the costs."""
         if not isinstance(other, AlignedPair):
             return NotImplemented
         return (

@@ -31,8 +31,7 @@ class Alignment(AlignedPair):
     ``second_best`` is the highest score of an end outside the aligned letters, if it was asked for.
     ``tiles`` is a map of the highest scores and the pruned parts of the matrix.
 
-    A gap of length k costs ``gap_open + k * gap_extend``.  ``print`` shows the pairwise text.
-    """
+    A gap of length k costs ``gap_open + k * gap_extend``.  ``print`` shows the pairwise text."""
 
     def to_numpy(self) -> NDArray[Any]:
         """What the result says as a structured array of one row; see `pysw_cl.to_numpy`."""
@@ -45,10 +44,8 @@ class Alignment(AlignedPair):
     def to_skbio(self) -> Any:
         """The path as scikit-bio's `PairAlignPath`, whose ranges are those of the aligned region.
 
-        scikit-bio's I and D are swapped against SAM's.  Raises InputError without a path, on the
-        minus strand, whose query scikit-bio would have to have reverse complemented, and without
-        scikit-bio.
-        """
+        scikit-bio's I and D are swapped against SAM's.  Raises InputError without a path, without
+        scikit-bio, and on the minus strand, as its paths are of sequences as they are given."""
         runs = self.path
         if self.strand == "minus":
             raise InputError(
@@ -66,8 +63,7 @@ class Alignment(AlignedPair):
         """The result as Biopython's `Alignment`, target first as in its own, with its ``score``.
 
         On the minus strand the query's coordinates fall, as in its own.  Sequences without a name
-        are called "target" and "query".  Raises InputError without a path and without Biopython.
-        """
+        are called "target" and "query".  Raises InputError without a path and without Biopython."""
         coordinates = self.corners()
         try:
             from Bio import Align
@@ -84,7 +80,8 @@ class Alignment(AlignedPair):
         return made
 
     def to_paf(self) -> str:
-        """The line of a PAF file, without its line end; "" for an alignment without columns."""
+        """The line of a PAF file, without its line end; "" for an alignment without columns.
+        Raises InputError without a path."""
         from .formats import paf
 
         return paf.line(self)

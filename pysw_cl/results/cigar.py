@@ -43,8 +43,7 @@ class Runs:
     where nobody knows what matches) and ``lengths`` (int64).
 
     '=' and 'X' consume a letter of both sequences, 'I' consumes query, 'D' consumes target, as in
-    SAM.  Iterating gives (op, length) pairs.
-    """
+    SAM.  Iterating gives (op, length) pairs."""
 
     ops: NDArray[np.uint8]
     lengths: NDArray[np.int64]
@@ -164,8 +163,7 @@ def consumed(moves: Moves) -> tuple[int, int]:
 
 
 def check_region(letters: tuple[int, int], region: tuple[int, int]) -> None:
-    """Raise InternalError unless a path consumes all (query, target) ``letters`` of its
-    ``region``."""
+    """Raise InternalError unless a path consumes as many ``letters`` as its ``region`` has."""
     if letters != region:
         raise InternalError(
             f"a path consumes {letters[0]} x {letters[1]} letters of a region of "
@@ -174,8 +172,7 @@ def check_region(letters: tuple[int, int], region: tuple[int, int]) -> None:
 
 
 def opposite(moves: Moves, query: View, target: View) -> tuple[Letters, Letters]:
-    """The letters of the diagonal moves of a piece, pair by pair; ``query`` and ``target`` are the
-    letters that the piece consumes."""
+    """The letters of the diagonal moves of a piece, which consumes this query and target."""
     diagonal = moves == DIAGONAL
     query_on = query.read(0, len(query))[diagonal[moves != TARGET]]
     return query_on, target.read(0, len(target))[diagonal[moves != QUERY]]
@@ -243,8 +240,7 @@ class PathReader:
         self._pairs = 0
 
     def read_meanwhile(self, path: BackwardPath, busy: Callable[[], bool] = lambda: True) -> None:
-        """Read the new moves of the path, piece by piece, as long as ``busy()`` is true (the device
-        still computes)."""
+        """Read the new moves of the path, piece by piece, as long as the device is ``busy()``."""
         self._waiting += self._take(path)
         while self._waiting and busy():
             self._read(*self._waiting.popleft())

@@ -36,8 +36,7 @@ _OPS = np.frombuffer(b"=DI=", np.uint8)
 
 
 def words_of(runs: Runs) -> Words:
-    """Runs as BAM has them: the length times 16, plus the operation.  Those longer than
-    `LONGEST_RUN` are several words."""
+    """Runs as BAM has them (`PairPaths.runs`).  One above `LONGEST_RUN` is several words."""
     lengths, ops = runs.lengths, runs.ops
     if lengths.max(initial=0) > LONGEST_RUN:
         pieces = np.maximum(1, -(-lengths // LONGEST_RUN))
@@ -96,8 +95,7 @@ class PathWords:
         self.add(slice(pair, pair + 1), words, np.array([len(words)]))
 
     def joined(self) -> tuple[Words, Ints]:
-        """All paths in the order of the pairs, and where each begins, then where the last ends.
-        None may be added after that."""
+        """All paths in order, and where each begins, then the end.  None is added after that."""
         words, offsets = self._words[: self._used], self._lengths
         if self._starts is None:
             return words, np.cumsum(offsets, out=offsets)
@@ -109,8 +107,7 @@ class PathWords:
 
 
 def text_of(words: Words, offsets: Ints) -> tuple[NDArray[np.uint8], Ints]:
-    """The CIGARs of paths, one after the other (ASCII), and where each begins, then where the last
-    ends."""
+    """The CIGARs of paths in turn (ASCII), and where each begins, then where the last ends."""
     lengths, ops = (words >> np.uint32(4)).astype(np.int64), BAM_OPS[words & np.uint32(15)]
     if lengths.max(initial=0) == LONGEST_RUN:  # it may go on in the next word
         begins = np.ones(len(words) + 1, np.bool_)
@@ -138,8 +135,7 @@ class PairPaths:
     """What `align_paths` finds: a row for each pair, in order, and the paths in arrays.
 
     ``len(paths)`` is the number of pairs; ``paths["score"]`` is a column, and ``paths["cigar"]``
-    that of the CIGARs.  `rows`, and `cigar`, are made when they are first read.
-    """
+    that of the CIGARs.  `rows`, and `cigar`, are made when they are first read."""
 
     def __init__(self, columns: Mapping[str, NDArray[Any]], runs: Words, offsets: Ints) -> None:
         self._columns = dict(columns)

@@ -1,7 +1,6 @@
 """A picture of an alignment: its path over the matrix, scores as a heat map, pruned areas.
 
-It needs matplotlib (the extra ``plot``), which is imported when a picture is drawn.
-"""
+It needs matplotlib (the extra ``plot``), which is imported when a picture is drawn."""
 
 from __future__ import annotations
 
@@ -20,10 +19,9 @@ from .formats.files import written
 MOST_POINTS = 4096
 #: The number of tiles along each side that `picture_plan` asks for.
 TILES = 48
-#: A figure of its own.
+#: A new figure.
 LOOK: dict[str, Any] = {"figsize": (8, 6.5), "layout": "constrained"}
-#: The fewest cells of a tile: starting a smaller one costs more than computing it.  The most: plans
-#: cut larger ones.
+#: The fewest cells of a tile, as starting one costs something, and the most, as plans cut it.
 LEAST_TILE, MOST_TILE = 1 << 20, 1 << 33
 
 
@@ -51,8 +49,7 @@ def picture_plan(plan: dict[str, Any] | None, m: int, n: int) -> dict[str, Any] 
 def path_points(alignment: AlignedPair, most: int = MOST_POINTS) -> NDArray[np.int64]:
     """The path as a line, from its start to its end along the target, through k points (int64, k x
     2: target, query) where the kind of move changes.  Of more than ``most`` there is one in each
-    field that the path enters, of ``most // 2`` along each side of its box.  Raises InputError
-    without a path."""
+    field that the path enters, of ``most // 2`` along each side of its box."""
     points = alignment.corners().T
     if len(points) > most:
         passed = abs(points - points[0])

@@ -12,11 +12,9 @@ class Stats(Costs):
     """What a run cost.
 
     ``again``: cells of blocks, and of pairs in batches, that outgrew their lanes and were computed
-    again in wider ones; ``cells`` has those of pairs in both lanes, those of blocks in the wider
-    one."""
+    again in wider ones; ``cells`` has those of pairs in both, those of blocks in the wider one."""
 
-    #: Computed cells by lane set ("engine/lanes/bits"); cells computed again for the path count
-    #: again.
+    #: Computed cells by lane set ("engine/lanes/bits"); those computed again for the path count.
     cells: dict[str, int] = field(default_factory=dict)
     #: Kernel launches.
     launches: int = 0

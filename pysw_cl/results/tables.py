@@ -38,8 +38,7 @@ def to_numpy(results: Any, pairs: Iterable[Any] | None = None) -> NDArray[Any]:
 
     Names and CIGARs are objects (str), ``strand`` is text of 5 characters, ``identity`` is float64,
     ``score`` int64 or, where one has halves, float64; all others are int64.  What is not known is
-    -1, NaN or, of CIGARs, None.
-    """
+    -1, NaN or, of CIGARs, None."""
     return as_table(columns_of(results, pairs))
 
 
@@ -53,8 +52,7 @@ def to_pandas(results: Any, pairs: Iterable[Any] | None = None) -> Any:
 
     Integers are int64, or pandas' Int64 in columns in which some are unknown.  Raises InputError
     without pandas, for anything else as ``results``, for ``pairs`` that are not as many as the
-    rows, and for ``pairs`` with alignments, which have their sequences.
-    """
+    rows, and for ``pairs`` with alignments, which have their sequences."""
     columns = columns_of(results, pairs)
     try:
         import pandas

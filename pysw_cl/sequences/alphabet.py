@@ -1,8 +1,7 @@
 """Alphabets: letters, their accepted spellings, and tables that map bytes to codes.
 
 Letters are ASCII bytes.  Case is folded unless an alphabet has both cases of some letter, and in
-a nucleotide alphabet U and T are one letter unless it lists both.
-"""
+a nucleotide alphabet U and T are one letter unless it lists both."""
 
 from __future__ import annotations
 
@@ -79,8 +78,7 @@ def encoding_table(letters: str, codes: Iterable[int], unknown: str = "") -> Tab
 
 
 def translated(table: Table, letters: Letters) -> Letters:
-    """``table[letters]``, without the index of 8 bytes a letter that NumPy's indexing makes.  The
-    result may be read-only."""
+    """``table[letters]``, which may be read-only, without NumPy's index of 8 bytes a letter."""
     mapping, n = table.tobytes(), len(letters)
     if n < LONG:
         return np.frombuffer(bytes_of(letters).translate(mapping), np.uint8)
@@ -97,8 +95,7 @@ def translated(table: Table, letters: Letters) -> Letters:
 
 @lru_cache(16)
 def _of_pairs(mapping: bytes) -> NDArray[np.uint16]:
-    """The 256 bytes of ``mapping`` as a table of two letters, whose index and entry are the 16-bit
-    numbers that they are in memory."""
+    """The 256 bytes of ``mapping`` as a table of two letters, which are 16-bit numbers there."""
     every = np.arange(1 << 16, dtype=np.uint16).view(np.uint8)
     return np.frombuffer(mapping, np.uint8)[every].view(np.uint16)
 

@@ -32,9 +32,7 @@ class Alphabet:
     the numbers of symbols, counted from 0.  Case counts, unless ``fold_case`` says that "a" and "A"
     are one symbol.
 
-    Raises InputError for symbols that are no printable texts, for one that stands there twice, and
-    for none or more than 64.
-    """
+    Raises InputError for no symbol, over 64, one that is no printable text, and one given twice."""
 
     symbols: tuple[str, ...]
     fold_case: bool = False

@@ -3,8 +3,7 @@ result depends on any of it.
 
 The sample of a sequence has the words with the lowest hashes (FracMinHash: Irber et al. 2022,
 bioRxiv 10.1101/2022.01.11.475838).  A word of nucleotides and its reverse complement have one hash,
-so a word that two sequences share is sampled in both, on either strand.
-"""
+so a word that two sequences share is sampled in both, on either strand."""
 
 from __future__ import annotations
 
@@ -20,8 +19,7 @@ from .view import Frame
 #: Words, in the narrowest unsigned numbers that hold them.
 Words = NDArray[Any]
 
-#: Letters of a word of nucleotides, two bits each; of those that `related` looks up: few, so that
-#: many survive; and of a word of others, five bits each.
+#: Letters of a word of nucleotides; of those of `related`, of which many survive; of others.
 K, FEW, OTHERS = 16, 12, 5
 #: Letters that are processed at once, so that temporary arrays stay in the caches.
 PIECE = 1 << 16
@@ -30,20 +28,16 @@ MIX = np.uint32(0x9E3779B1)
 #: About the most words that are sampled from the shorter and from the longer sequence, and at most
 #: one in 2**LEAST_BITS is.
 SAMPLES, MOST_SAMPLES, LEAST_BITS = 1 << 16, 1 << 22, 3
-#: For a glance (`related`): words of the target that are looked up.
-LOOKED_UP = 2048
-#: Letters of a window of the query at most (its words fit the cache) and at least.
-WINDOW, LEAST_WINDOW = 1 << 13, 1 << 10
-#: Pairs that all windows have on the diagonal of equal sequences: they are so long together.
-PAIRS = 256
-#: Windows at even distances: the fewest (of a long query), the most, letters for each between, and
-#: those that are looked at together.
+#: For a glance (`related`): words of the target that are looked up.  Each has a slot by the upper
+#: half of its hash, and of several in one slot the last counts.
+LOOKED_UP, SLOT_BITS = 2048, 16
+#: Letters of a window of the query at most (its words fit the cache) and at least; all windows are
+#: so long together that equal sequences have so many pairs on their diagonal.
+WINDOW, LEAST_WINDOW, PAIRS = 1 << 13, 1 << 10, 256
+#: Windows at even distances: the fewest, the most, letters between them, those taken together.
 FEWEST, MOST, APART, AT_ONCE = 8, 32, 1 << 17, 8
-#: Bins of neighbouring diagonals, and pairs of equal words that one of related sequences has, on
-#: top of those that chance gives.
+#: Bins of neighbouring diagonals, and pairs of equal words in one that chance does not give.
 BINS, LEAST = 64, 4
-#: A word has a slot by the upper half of its hash.  Of several in one slot the last counts.
-SLOT_BITS = 16
 #: Of the words looked at: with more hits these sequences are full of repeats.
 MOST_HITS = 1 / 4
 #: Two bits of each letter, and of its complement the others.  Other letters count as A.
@@ -65,8 +59,8 @@ class Sample(NamedTuple):
 def sampled(letters: Letters, bits: int, piece: int = PIECE, four: bool = True) -> Sample:
     """One in ``2**bits`` of the words of ASCII ``letters``, looked at ``piece`` by piece.
     ``four``: are they nucleotides?  Others have no complements."""
-    found = [Sample(np.zeros(0, np.uint32), np.zeros(0, np.uint32), np.zeros(0, np.int64))]
-    k = K if four else OTHERS
+    none = np.zeros(0, np.uint32)
+    found, k = [Sample(none, none, np.zeros(0, np.int64))], K if four else OTHERS
     for start in range(0, len(letters) - k + 1, piece):
         some = letters[start : start + piece + k - 1]
         if four:
@@ -85,8 +79,8 @@ def samples_of(frame: Frame, four: bool = True) -> tuple[Sample, Sample]:
     """Samples of both sides of a frame, as they are written: takes time linear in both."""
     short, long = sorted(frame.shape)
     bits = max(LEAST_BITS, (short // SAMPLES).bit_length(), (long // MOST_SAMPLES).bit_length())
-    query, target = (sampled(letters, bits, four=four) for letters in frame.compared)
-    return query, target
+    query, target = frame.compared
+    return sampled(query, bits, four=four), sampled(target, bits, four=four)
 
 
 def likely_minus(frame: Frame, least_cells: int) -> bool:
@@ -128,8 +122,7 @@ def related(query: Letters, target: Letters) -> bool:
     diagonals, an alignment gathers them on neighbouring ones.  Takes about a millisecond, however
     long the sequences are: it may overlook what is short or has changed much.
 
-    ``query``, ``target``: codes of letters.  Codes below 4 alone are taken for nucleotides.
-    """
+    ``query``, ``target``: codes of letters.  Codes below 4 alone are taken for nucleotides."""
     m, n = len(query), len(target)
     if min(m, n) < FEW or query.dtype != target.dtype:  # positions are no letters
         return False
@@ -141,8 +134,7 @@ def related(query: Letters, target: Letters) -> bool:
     samples = (letters @ 2.0 ** (bits * np.arange(k)[::-1])).astype(np.uint32)
     known = np.full(1 << SLOT_BITS, -1, np.int16)
     known[_slot(samples)] = np.arange(LOOKED_UP, dtype=np.int16)
-    wanted = max(LEAST_WINDOW, PAIRS * n // (LOOKED_UP * FEWEST))
-    length = min(m, WINDOW, wanted)
+    length = min(m, WINDOW, max(LEAST_WINDOW, PAIRS * n // (LOOKED_UP * FEWEST)))
     windows = min(-(-m // length), MOST, max(FEWEST, m // APART))
     starts = np.arange(windows) * (m - length) // max(1, windows - 1)
     counts, looked, hits = np.zeros(BINS + 1, np.int64), 0, 0
@@ -156,9 +148,8 @@ def related(query: Letters, target: Letters) -> bool:
         window, row = np.divmod(found[equal], every.shape[1])
         diagonals = places[at[equal]] - row - some[window] + m
         counts += np.bincount(diagonals * BINS // (m + n), minlength=BINS + 1)
-    if hits > MOST_HITS * looked:
-        return True
-    return bool(counts.max() > LEAST + 4 * counts.sum() / BINS)
+    gathered = counts.max() > LEAST + 4 * counts.sum() / BINS
+    return bool(gathered or hits > MOST_HITS * looked)
 
 
 def _slot(words: Words) -> NDArray[np.intp]:

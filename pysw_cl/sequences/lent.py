@@ -1,7 +1,5 @@
-"""Letters in the memory of a caller, who may change it while results still need them.
-
-A few are copied.  Of many a checksum is kept, and compared where they are read again.
-"""
+"""Letters in the memory of a caller, who may change it while results still need them: a few are
+copied; of many a checksum is kept, and compared where they are read again."""
 
 from __future__ import annotations
 
@@ -66,8 +64,7 @@ def _weights() -> NDArray[np.uint64]:
 
 
 def kept(letters: Letters) -> tuple[Letters, Lent | None]:
-    """The letters as a result may keep them, read-only, and what looks whether they have changed
-    (None: nobody can change them)."""
+    """The letters as a result may keep them, and what looks for changes (None: none can be)."""
     if not _may_change(letters):
         return letters, None
     if len(letters) <= SMALL:

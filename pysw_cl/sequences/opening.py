@@ -34,10 +34,9 @@ def opened(path: str, where: str) -> Iterator[BinaryIO]:
     """The bytes of a file, or of standard input (which stays open) for "-", decompressed if it is
     gzip, bzip2, xz or zstd (found by content).
 
-    One ``read1`` waits for no more than what is there, so that records of a slow pipe are not
-    delayed.  Raises FormatError, which names the file as ``where``, for another compression and,
-    while it is read, for a truncated or damaged file; OSError for one that cannot be read.
-    """
+    One ``read1`` waits for no more than what is there.  Raises FormatError, which names the file as
+    ``where``, for another compression and, while it is read, for a truncated or damaged file;
+    OSError for one that cannot be read."""
     with ExitStack() as stack:
         raw: Any = getattr(sys.stdin, "buffer", None)
         if path == "-" and (raw is None or raw.closed):
@@ -57,11 +56,10 @@ def opened(path: str, where: str) -> Iterator[BinaryIO]:
                 f"{where}: compressed with zip; plain, gzip, bzip2, xz and zstd files can be read"
             )
         packed = next((kind for magic, kind in _PACKED.items() if start.startswith(magic)), None)
-        if packed is None:
-            yield plain
-        else:
+        if packed is not None:
             unpacked = stack.enter_context(_Unpacked(plain, where, *packed))
-            yield stack.enter_context(io.BufferedReader(unpacked, PIECE))
+            plain = stack.enter_context(io.BufferedReader(unpacked, PIECE))
+        yield plain
 
 
 class _AsItComes(io.RawIOBase):

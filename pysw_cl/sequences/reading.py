@@ -1,7 +1,6 @@
 """The sequences of a file, FASTA or FASTQ.
 
-Files are parsed in pieces, so that a record may be as long as a chromosome.
-"""
+Files are parsed in pieces, so that a record may be as long as a chromosome."""
 
 from __future__ import annotations
 
@@ -40,8 +39,7 @@ def read_sequences(path: str | os.PathLike[str], on_bad: OnBad | None = None) ->
     that has no record, starts with other text, or is damaged, and SequenceError, which names the
     record and its first line, for one without letters, with characters that are not letters, or,
     of FASTQ, that is cut off or has another number of qualities.  With ``on_bad`` such a record is
-    left out: its error is given to ``on_bad``, and reading goes on with the next record.
-    """
+    left out: its error is given to ``on_bad``, and reading goes on with the next record."""
     return _read(path, on_bad, True)
 
 
@@ -72,8 +70,7 @@ def _raised(error: SequenceError) -> None:
 
 
 def _first_line(file: BinaryIO, where: str, fastq: bool) -> tuple[bytes, int]:
-    """The header of the first record, which begins with > or @, and its number; empty lines may
-    come before it."""
+    """The first line that is not empty, which begins with > or @, and its number."""
     line, number = file.readline(PIECE).removeprefix(_BOM), 1
     while line and not line.strip(BLANKS):
         line, number = file.readline(PIECE), number + 1
@@ -97,8 +94,7 @@ def _fasta_records(
     """The records of a FASTA file, of which ``header``, line ``number``, is read already;
     ``where`` names it.
 
-    A whole piece at once is made upper case and loses its line ends.  A record takes the memory of
-    its letters and of a few pieces."""
+    A whole piece at once is made upper case and loses its line ends."""
     piece, at = b"", 0  # the bytes read last; those before ``at`` are parsed
     while header:
         name, description = split_header(header)

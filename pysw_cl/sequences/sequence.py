@@ -37,10 +37,8 @@ class Sequence:
     """A named sequence.
 
     It is used as a sequence of letters: ``len(s)``, ``s[3]`` (a str of one letter), ``s[10:20]``
-    (a `Sequence` of the same name), ``for letter in s``, ``"ACG" in s``, ``str(s)``.  Two are equal
-    if their letters are, case included; names, descriptions and qualities do not count.  A str is
-    equal to it if it is its letters.
-    """
+    (a `Sequence` of the same name), ``for letter in s``, ``"ACG" in s``, ``str(s)``.  It is equal
+    to one with the same letters, case included, whatever their names, and to a str of them."""
 
     #: Its name, or "".
     name: str
@@ -208,8 +206,7 @@ def reverse_complement(x: Any) -> Any:
     ``x`` is what `as_letters` takes; the result is of the same kind for str, bytes, bytearray and
     arrays, bytes for a memoryview, and a `Sequence` with the name of ``x`` otherwise.  U becomes A,
     and A becomes T, so that the other strand of RNA is DNA: ``align(reverse_complement(a), b)`` is
-    ``align(a, b, strand="minus")``.  Raises SequenceError for a letter that is no nucleotide.
-    """
+    ``align(a, b, strand="minus")``.  Raises SequenceError for a letter that is no nucleotide."""
     if not isinstance(x, str | bytes | bytearray | memoryview | np.ndarray):
         return as_sequence(x, check=False).reverse_complement()
     found = _other_strand(_raw_letters(x, "sequence"), "sequence")
@@ -282,8 +279,7 @@ def _raw_letters(x: Any, what: str, alphabet: Any = ANY) -> Letters:
 
 def check_letters(letters: Letters, what: str, first: int = 0, from_file: bool = False) -> None:
     """Raise SequenceError unless these are printable ASCII letters, one at least, no gaps;
-    ``first`` letters of the sequence come before them.  Unless they are ``from_file``, they may be
-    the name of one by mistake."""
+    ``first`` letters come before them.  Those not ``from_file`` may name a file by mistake."""
     if len(letters) == 0:
         raise SequenceError(f"the {what} is empty; it needs at least one letter")
     k = first_outside(GOOD, letters)

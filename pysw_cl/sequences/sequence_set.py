@@ -23,8 +23,7 @@ class SequenceSet(Sequence[Letters]):
 
     Sequence ``k`` is ``letters[starts[k]:ends[k]]``.  Neither an item nor a slice of a set copies
     letters.  ``starts`` and ``ends`` are int64 arrays that rise, and there may be other letters
-    between two sequences.  Nobody may change them.
-    """
+    between two sequences.  Nobody may change them."""
 
     letters: Letters
     starts: Lengths
@@ -78,8 +77,7 @@ class SequenceSet(Sequence[Letters]):
         ``offsets`` integers, one more than there are sequences: sequence k is
         ``letters[offsets[k]:offsets[k + 1]]``.  At most 65,536 letters that may change are copied,
         and more are not: if these have changed when they are read again, SequenceError is raised.
-        Raises InputError for offsets that fall or leave the letters.
-        """
+        Raises InputError for offsets that fall or leave the letters."""
         refuse_masked(letters, f"array of {what} letters", InputError)
         refuse_masked(offsets, f"array of {what} offsets", InputError)
         try:
@@ -135,8 +133,7 @@ class SequenceSet(Sequence[Letters]):
         return len(self._places(value))
 
     def index(self, value: Any, start: int = 0, stop: int | None = None) -> int:
-        """The number of the first sequence that has these letters.  Raises InputError, which is a
-        ValueError, if there is none."""
+        """The number of the first sequence that has these letters, or InputError, a ValueError."""
         some = range(len(self))[start:stop]
         for k in self._places(value):
             if k in some:

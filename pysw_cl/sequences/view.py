@@ -4,8 +4,7 @@ of two sequences that are compared, and the strand of the query.
 Inside a comparison, rows and columns are counted from the corner of a frame; results are counted in
 the whole sequences as the user gave them.  On the minus strand the reverse complement of the query
 is aligned with the target as given, as in PAF and SAM.  The query is not copied: its letters are
-read backwards through one table that complements and encodes.
-"""
+read backwards through one table that complements and encodes."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@
 A writer is made for one file by `make_writer`, from what is the same for all of its results (a
 `Setting`); see `.writer.Writer`.  A reader is a function that turns the lines of a file into
 `.reading.Record` objects.  Files are imported when their format is used, because a command line
-names the formats before it needs NumPy.
-"""
+names the formats before it needs NumPy."""
 
 from __future__ import annotations
 
@@ -132,8 +131,7 @@ def check(name: str, setting: Setting) -> None:
 
 
 def make_writer(name: str, setting: Setting) -> Writer:
-    """A writer of one file.  Raises InputError if the format cannot hold the results, or has no
-    such field."""
+    """A writer of one file.  Raises InputError if the format cannot hold the results."""
     check(name, setting)
     module, _, kind = FORMATS[name].writer.partition(":")
     writer: Writer = getattr(import_module(f".{module}", __name__), kind)(setting)

@@ -5,8 +5,7 @@ subject (our target) turned.  Expect values and bit scores, which are not known 
 as VSEARCH writes them: no expect value is negative, and every reader takes them as numbers.
 
 The columns: BLAST Command Line Applications User Manual, appendix C, https://www.ncbi.nlm.nih.gov/
-books/NBK279684/.  -1 and 0: the manual of VSEARCH, ``--blast6out``.
-"""
+books/NBK279684/.  -1 and 0: the manual of VSEARCH, ``--blast6out``."""
 
 from __future__ import annotations
 

@@ -17,8 +17,7 @@ from .writer import Setting, row_of
 
 
 def line(found: AlignedPair) -> str:
-    """One PAF line, without its line end; empty for an alignment without columns.  Raises
-    InputError without a path."""
+    """See `Alignment.to_paf`."""
     return Writer(Setting()).text([row_of(found)]).rstrip("\n")
 
 

@@ -4,8 +4,7 @@ notebooks show of them.
 Between the letters, ``|`` is a match, ``:`` another pair with a positive score, ``.`` any other
 pair, and a blank a gap, as in EMBOSS.  The header names the whole scoring, so that the alignment
 can be made again from it.  Identity counts matches, and similarity pairs with a positive score;
-both, and gaps, are shares of all columns, as in EMBOSS.
-"""
+both, and gaps, are shares of all columns, as in EMBOSS."""
 
 from __future__ import annotations
 
@@ -54,8 +53,7 @@ def text(found: AlignedPair, width: int = WIDTH, limit: int | None = None) -> st
     Without a path there is only the header.  Positions are 1-based and inclusive, as in BLAST and
     EMBOSS.  On the minus strand those of the query fall from left to right.  The line
     ``coordinates`` is 0-based and half-open.  Of an alignment with more than ``limit`` columns
-    (None: any number) the first ones are shown, and a last line says how many there are.
-    """
+    (None: any number) the first ones are shown, and a last line says how many there are."""
     lines, columns = _header(found), found.columns or 0
     if columns:
         some = found if limit is None or columns <= limit else found[:limit]

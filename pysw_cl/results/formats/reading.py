@@ -14,8 +14,6 @@ from ..cigar import Runs
 from .writer import runs_of
 
 _CIGAR = re.compile(r"(?:[0-9]+[MIDNSHP=X])+")
-#: A CIGAR whose clips are at its ends.
-_PARTS = re.compile(r"((?:[0-9]+[SH])*)((?:[0-9]+[MIDNP=X])*)((?:[0-9]+[SH])*)")
 _TAG = re.compile(r"([A-Za-z][A-Za-z0-9]):([AifZHB]):(.*)", re.DOTALL)
 
 
@@ -58,8 +56,7 @@ class Record(NamedTuple):
 
 
 class Lines:
-    """The lines of a file without their ends, counted, so that an error can name one.  Empty lines
-    are left out."""
+    """The lines of a file that are not empty, without their ends; an error can name the last."""
 
     def __init__(self, stream: Iterable[str], where: str) -> None:
         self._stream, self.where, self.number = stream, where, 0
@@ -102,15 +99,19 @@ def runs_in(lines: Lines, cigar: str) -> tuple[Runs, int, int, int]:
     them, and how many of these the file lacks (H).  Raises FormatError for what is no CIGAR."""
     if not _CIGAR.fullmatch(cigar):
         raise lines.wrong(f"{cigar[:40]!r} is not a CIGAR")
-    parts = _PARTS.fullmatch(cigar)
-    if parts is None:
+    runs, clips, hard = runs_of(cigar), [0, 0], 0
+    for k in range(2):  # from the front, then from the back
+        runs.reverse()
+        while runs and runs[-1][1] in "SH":
+            length, op = runs.pop()
+            clips[k] += length
+            hard += length if op == "H" else 0
+    inner = [(length, op) for length, op in runs if op != "P"]
+    if any(op in "SH" for _, op in inner):
         raise lines.wrong(f"the CIGAR {cigar[:40]!r} has clips inside")
-    before, found, after = map(runs_of, parts.groups())
-    inner = [(length, op) for length, op in found if op != "P"]
     ops = "".join(op for _, op in inner).encode("ascii")
-    runs = Runs(np.frombuffer(ops, np.uint8), np.array([length for length, _ in inner], np.int64))
-    hard = sum(length for length, op in (*before, *after) if op == "H")
-    return runs, sum(length for length, _ in before), sum(length for length, _ in after), hard
+    lengths = np.array([length for length, _ in inner], np.int64)
+    return Runs(np.frombuffer(ops, np.uint8), lengths), clips[0], clips[1], hard
 
 
 def known_matches(runs: Runs, differences: Any) -> tuple[Runs, int | None]:

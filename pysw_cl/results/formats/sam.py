@@ -5,8 +5,7 @@ specification advises.  SEQ is in upper case, with T for U, which samtools does 
 by the letters that match in the CIGAR: an ambiguity letter, which matches nothing, is a mismatch
 there, and samtools calmd thinks so of N only.
 
-The format: https://samtools.github.io/hts-specs/SAMv1.pdf, and SAMtags.pdf beside it.
-"""
+The format: https://samtools.github.io/hts-specs/SAMv1.pdf, and SAMtags.pdf beside it."""
 
 from __future__ import annotations
 

@@ -128,8 +128,7 @@ class Maf(Writer):
 
 
 class Fasta(Writer):
-    """Writes aligned FASTA: two records with gaps, the query and then the target, whose headers
-    say where the aligned letters are."""
+    """Writes aligned FASTA: the query and then the target, with gaps; headers say the places."""
 
     def entry(self, row: Row) -> str:
         if not row.cigar_for("aligned FASTA"):

@@ -2,8 +2,7 @@
 turn the results of one file into text, part by part.
 
 Whoever has the file asks a `Writer` for ``header()`` once, then for ``text(rows)`` of some results
-at a time, and at last for ``end()``; the file is these texts in turn.
-"""
+at a time, and at last for ``end()``; the file is these texts in turn."""
 
 from __future__ import annotations
 
@@ -56,8 +55,7 @@ class Plain:
 
 
 class Row(NamedTuple):
-    """A result of `align` or a row of `align_many`.  What was not computed is None; else as in
-    `Alignment`."""
+    """A result, as in `Alignment`, or a row of `align_many`.  What was not computed is None."""
 
     query: Letters
     target: Letters
@@ -162,13 +160,11 @@ class Setting:
     fields: tuple[str, ...] = ()
     #: Name and length of every target, for formats that list them.
     targets: Sequence[tuple[str, int]] = ()
-    #: How many "queries" there were so far, and "targets" of each, which is known when the results
-    #: of a query are; empty: the results say it.
+    #: How many "queries" there were so far, and "targets" of each; empty: the results say it.
     searched: Mapping[str, int] = field(default_factory=dict)
     #: The command line that the results come from, or "".
     command: str = ""
-    #: Letters on a line (None: as is usual for the format), and columns of an alignment that are
-    #: shown (None: all).
+    #: Letters on a line (None: the usual number), and columns that are shown (None: all).
     width: int | None = None
     limit: int | None = None
     #: Do results have the score of the second best end?
