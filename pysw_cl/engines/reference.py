@@ -161,7 +161,7 @@ class ReferencePlan(StriplessPlan):
         """Every plan is valid on every device."""
 
     def ways(self, alphas: Sequence[int], m: int, n: int) -> list[tuple[float, int, int]]:
-        """See `PlanCosts`: in cells, to which the time is proportional."""
+        """See `Plan`: in cells, to which the time is proportional."""
         return [(float(m * n), self.B, self.chunk)] * len(alphas)
 
     def __str__(self) -> str:

@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..scoring.scoring import Scoring
-from .cost import Cut
 from .model.times import Machine
-from .plan import Plan
+from .plan import Cut, Plan
 
 Numbers = NDArray[np.int64]
 

@@ -11,11 +11,10 @@ import pytest
 from profiles_made import H200
 
 from pysw_cl.planning.choose import cut
-from pysw_cl.planning.cost import Cut
 from pysw_cl.planning.facts import UNLIMITED
 from pysw_cl.planning.geometry import TileShape
 from pysw_cl.planning.model.times import CUT, GENERIC
-from pysw_cl.planning.plan import Plan
+from pysw_cl.planning.plan import Cut, Plan
 from pysw_cl.planning.profiles.store import profile_for
 from pysw_cl.planning.program import Given, Seen
 from pysw_cl.planning.sections import _soonest, first_overlap, sections_of, span

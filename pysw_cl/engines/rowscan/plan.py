@@ -112,7 +112,7 @@ class RowscanPlan(StriplessPlan):
         return tuple(B for B in machine.groups(self.B) if B == self.B or machine.share(B) in shares)
 
     def wave(self, m: int, n: int, alpha: Count, B: Count, chunk: Count) -> Wave:
-        """See `PlanCosts`: a segment of a row is what a strip is to the wavefront, and a row what a
+        """See `Plan`: a segment of a row is what a strip is to the wavefront, and a row what a
         column is.  But a segment waits less than a row for the one to its left: a time of its
         own."""
         return self.machine.wave(-(-n // (self.T * alpha)), B, m, 0)
