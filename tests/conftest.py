@@ -11,8 +11,8 @@ import pytest
 from machines import Machine, machines
 from saving import tight
 
-from pysw_cl.planning.profiles import store
-from pysw_cl.planning.profiles.store import VARIABLE
+from pysw_cl.planning.profiles import profile as store
+from pysw_cl.planning.profiles.profile import VARIABLE
 
 #: No test reads or writes the profiles of whoever runs it, nor do processes that tests start.  It
 #: is set before test modules are imported, because some keep an environment for their processes.

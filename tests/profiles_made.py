@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pysw_cl.planning.profiles import store
+from pysw_cl.planning.profiles import profile as store
 from pysw_cl.planning.profiles.profile import Identity, Profile
 
 H200 = Identity("NVIDIA H200", "NVIDIA CUDA", "NVIDIA Corporation", "sm_90", "580.1", "gpu", 132)

@@ -16,8 +16,7 @@ from ..drivers.tuning import Case, Subject, TileTimer, subjects_of
 from ..errors import InputError, ProfileError, ProfileWarning, items, shown, warn
 from ..folders import kernels_digest
 from ..opencl.device import Runtime, get_runtime
-from ..planning.profiles.profile import Profile
-from ..planning.profiles.store import measurements, save, shipped_for
+from ..planning.profiles.profile import Profile, measurements, save, shipped_for
 from ..planning.tuning.runner import Runner
 from ..planning.tuning.search import MOST, search
 from ..planning.tuning.strategies import Given, Strategy, Values

@@ -12,8 +12,7 @@ from ..results.formats.files import written
 from .parser import DEVICE
 
 if TYPE_CHECKING:
-    from ..planning.profiles.profile import Identity
-    from ..planning.profiles.store import Found
+    from ..planning.profiles.profile import Found, Identity
 
 #: Units of times, in seconds.
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"), (1e-12, "ps"))
@@ -47,7 +46,7 @@ def add_to(commands: Any) -> None:
 def _show(args: argparse.Namespace) -> int:
     """Print the profile that the device has."""
     from ..opencl.device import get_runtime
-    from ..planning.profiles.store import profile_for
+    from ..planning.profiles.profile import profile_for
 
     identity = get_runtime(args.device).identity
     found = profile_for(identity)
@@ -62,7 +61,7 @@ def _show(args: argparse.Namespace) -> int:
 def _export(args: argparse.Namespace) -> int:
     """Write the user's profile of the device to a file."""
     from ..opencl.device import get_runtime
-    from ..planning.profiles.store import folder_to_change, profile_for
+    from ..planning.profiles.profile import folder_to_change, profile_for
 
     identity = get_runtime(args.device).identity
     found = profile_for(identity)
@@ -78,8 +77,7 @@ def _export(args: argparse.Namespace) -> int:
 
 def _import(args: argparse.Namespace) -> int:
     """Store the profile in a file as the user's of the device that it names."""
-    from ..planning.profiles.profile import MOST_BYTES, Profile
-    from ..planning.profiles.store import save
+    from ..planning.profiles.profile import MOST_BYTES, Profile, save
     from ..sequences.opening import opened
 
     where = "standard input" if args.file == "-" else args.file
@@ -99,7 +97,7 @@ def _import(args: argparse.Namespace) -> int:
 def _reset(args: argparse.Namespace) -> int:
     """Remove the user's profiles of the device."""
     from ..opencl.device import get_runtime
-    from ..planning.profiles.store import reset, user_folder
+    from ..planning.profiles.profile import reset, user_folder
 
     identity = get_runtime(args.device).identity
     paths = reset(identity)

@@ -21,7 +21,7 @@ from ..opencl.device import Runtime, get_runtime, runtimes_to_choose_from
 from ..planning.model.predict import first_use
 from ..planning.model.runs import sweep_of
 from ..planning.plan import Plan
-from ..planning.profiles.store import stamp
+from ..planning.profiles.profile import stamp
 from ..planning.program import Given, Seen
 from ..scoring.scoring import Scoring
 from ..tiles.contract import Engine

@@ -17,8 +17,7 @@ from ..errors import DeviceError
 from ..folders import kernel_source
 from ..planning import parameters
 from ..planning.facts import DeviceFacts
-from ..planning.profiles.profile import Identity, Profile
-from ..planning.profiles.store import profile_for, stamp
+from ..planning.profiles.profile import Identity, Profile, profile_for, stamp
 from . import kernel_store, listing
 from .listing import DeviceInfo
 from .quirks import traits_of

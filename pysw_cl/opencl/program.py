@@ -18,7 +18,7 @@ import pyopencl as cl
 
 from ..errors import BuildError, DeviceError, InternalError
 from ..folders import TROUBLE, cache_folder, kernel_source, usual_cache
-from ..planning.profiles.store import user_folder
+from ..planning.profiles.profile import user_folder
 from . import builds
 from .buffers import LASTING
 from .device import Runtime

@@ -11,8 +11,7 @@ import pytest
 import pysw_cl
 from pysw_cl.errors import InputError, PlanError
 from pysw_cl.opencl.device import Runtime, get_runtime
-from pysw_cl.planning.profiles.profile import Profile
-from pysw_cl.planning.profiles.store import save
+from pysw_cl.planning.profiles.profile import Profile, save
 from pysw_cl.scoring.scoring import cached_scoring
 
 DNA = cached_scoring((1, -3), (3, 2), None, "error")

@@ -30,8 +30,7 @@ from pysw_cl.errors import BuildError, DeviceError, InputError, InternalError, P
 from pysw_cl.folders import kernels_digest
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.planning.model.times import GENERIC, Machine
-from pysw_cl.planning.profiles.profile import Profile
-from pysw_cl.planning.profiles.store import VARIABLE, save
+from pysw_cl.planning.profiles.profile import VARIABLE, Profile, save
 from pysw_cl.planning.tuning.strategies import Given, Values
 
 pytestmark = pytest.mark.usefixtures("profile_folder")
@@ -133,7 +132,7 @@ def test_a_killed_tuning_goes_on(clockwork: Clockwork, profile_folder: Path) -> 
     in_all, clockwork.calls, clockwork.ends_after = clockwork.calls, 0, 40
     for file in profile_folder.iterdir():
         file.unlink()
-    pysw_cl.planning.profiles.store._changes += 1
+    pysw_cl.planning.profiles.profile._changes += 1
     with pytest.raises(KeyboardInterrupt):
         pysw_cl.tune(budget=60)
     (file,) = profile_folder.iterdir()
@@ -403,7 +402,7 @@ def test_two_tunings_agree(monkeypatch: pytest.MonkeyPatch, profile_folder: Path
         seconds = outcome.runner.seconds(outcome.faster or outcome.subject.start)
         assert seconds is not None
         speeds.append(prod(outcome.size) / seconds)
-        pysw_cl.planning.profiles.store.reset(get_runtime().identity)
+        pysw_cl.planning.profiles.profile.reset(get_runtime().identity)
     assert max(speeds) < 1.1 * min(speeds), speeds
 
 

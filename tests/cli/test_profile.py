@@ -19,8 +19,7 @@ from pysw_cl.cli import main as cli
 from pysw_cl.cli.profile import UNITS, _seconds
 from pysw_cl.folders import kernels_digest
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning.profiles.profile import Identity, Profile
-from pysw_cl.planning.profiles.store import VARIABLE, save
+from pysw_cl.planning.profiles.profile import VARIABLE, Identity, Profile, save
 
 pytestmark = pytest.mark.usefixtures("profile_folder")
 

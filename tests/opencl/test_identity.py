@@ -14,8 +14,7 @@ from pysw_cl import folders
 from pysw_cl.folders import kernels_digest
 from pysw_cl.opencl import listing
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning.profiles.profile import Identity, Profile
-from pysw_cl.planning.profiles.store import save
+from pysw_cl.planning.profiles.profile import Identity, Profile, save
 
 ROOT = Path(__file__).resolve().parents[2]
 

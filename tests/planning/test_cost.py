@@ -22,7 +22,7 @@ from pysw_cl.planning.geometry import cuts
 from pysw_cl.planning.lane_sets import LANE_SETS
 from pysw_cl.planning.model.times import GENERIC, Machine
 from pysw_cl.planning.plan import Plan
-from pysw_cl.planning.profiles.store import profile_for
+from pysw_cl.planning.profiles.profile import profile_for
 from pysw_cl.tiles.contract import Engine
 
 #: The machines of lanes in warps, by a profile that ships, and of others.

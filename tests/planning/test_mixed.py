@@ -13,7 +13,7 @@ from pysw_cl.api.calibrate import _with_lanes
 from pysw_cl.planning.lane_sets import LANE_SETS, MIXED
 from pysw_cl.planning.model.times import GENERIC
 from pysw_cl.planning.plan import Plan
-from pysw_cl.planning.profiles.store import profile_for
+from pysw_cl.planning.profiles.profile import profile_for
 from pysw_cl.planning.program import Given, planned, widths_of
 from pysw_cl.scoring.scoring import Scoring
 

@@ -12,7 +12,7 @@ from pysw_cl.planning.facts import UNLIMITED, DeviceFacts
 from pysw_cl.planning.geometry import may_be_wide
 from pysw_cl.planning.model.times import GENERIC
 from pysw_cl.planning.plan import Plan
-from pysw_cl.planning.profiles.store import profile_for
+from pysw_cl.planning.profiles.profile import profile_for
 from pysw_cl.planning.program import Given, planned, seldom_waits
 from pysw_cl.scoring.scoring import make_scoring
 

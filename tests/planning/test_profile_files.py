@@ -11,9 +11,8 @@ import pytest
 from profiles_made import H200, alpha_of, made
 
 from pysw_cl.errors import ProfileError, ProfileWarning
-from pysw_cl.planning.profiles import profile, store
-from pysw_cl.planning.profiles.profile import SCHEMA, VERSION, Identity, Profile
-from pysw_cl.planning.profiles.store import reset, save
+from pysw_cl.planning.profiles import profile as store
+from pysw_cl.planning.profiles.profile import SCHEMA, VERSION, Identity, Profile, reset, save
 
 pytestmark = pytest.mark.usefixtures("profile_folder")
 
@@ -102,7 +101,7 @@ def test_files_of_other_things_in_the_folder(profile_folder: Path) -> None:
 
 def test_a_file_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     path = save(made(20))
-    monkeypatch.setattr(profile, "MOST_BYTES", path.stat().st_size - 1)
+    monkeypatch.setattr(store, "MOST_BYTES", path.stat().st_size - 1)
     with pytest.warns(ProfileWarning, match="too long"):
         assert alpha_of()[0] is None
 

@@ -21,11 +21,12 @@ from profiles_made import H200, KERNELS, alpha_of, made
 from pysw_cl import folders
 from pysw_cl.errors import ProfileError
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning.profiles import store
-from pysw_cl.planning.profiles.profile import Identity, Profile
-from pysw_cl.planning.profiles.store import (
+from pysw_cl.planning.profiles import profile as store
+from pysw_cl.planning.profiles.profile import (
     SHIPPED,
     VARIABLE,
+    Identity,
+    Profile,
     profile_for,
     reset,
     save,
@@ -268,8 +269,7 @@ def test_a_full_disk_leaves_what_was_there(
 WRITER = """
 import sys
 from dataclasses import replace
-from pysw_cl.planning.profiles.profile import Identity, Profile
-from pysw_cl.planning.profiles.store import save
+from pysw_cl.planning.profiles.profile import Identity, Profile, save
 who = Identity("D", "P", kind="gpu")
 print(flush=True)
 sys.stdin.readline()

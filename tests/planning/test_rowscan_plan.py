@@ -11,7 +11,7 @@ from profiles_made import H200
 from pysw_cl.api.calibrate import rounded
 from pysw_cl.engines.rowscan.plan import MOST_DECAY, RowscanPlan
 from pysw_cl.planning.model.times import GENERIC
-from pysw_cl.planning.profiles.store import profile_for
+from pysw_cl.planning.profiles.profile import profile_for
 
 SIDE = 1 << 23  # the longest side of a tile
 

@@ -15,7 +15,7 @@ from pysw_cl.planning.facts import UNLIMITED
 from pysw_cl.planning.geometry import TileShape
 from pysw_cl.planning.model.times import CUT, GENERIC
 from pysw_cl.planning.plan import Cut, Plan
-from pysw_cl.planning.profiles.store import profile_for
+from pysw_cl.planning.profiles.profile import profile_for
 from pysw_cl.planning.program import Given, Seen
 from pysw_cl.planning.sections import _soonest, first_overlap, sections_of, span
 from pysw_cl.scoring.scoring import Scoring, make_scoring
