@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..drivers.best_ends import best_ends as find_ends
+from ..drivers import ends as driver
 from ..drivers.job import Found, Job, alignment_of
 from ..drivers.options import UNREACHED, EndsOptions, Resources, TraceOptions
 from ..drivers.progress import PairProgress, Progress, Stage
 from ..drivers.run import checked
-from ..drivers.trace_ends import trace_ends as find_paths
 from ..engines.registry import row_of
 from ..errors import InputError, InternalError, PyswError, RecomputedWarning, items, shown, warn
 from ..opencl.builds import expecting
@@ -128,7 +127,7 @@ def best_ends_with(
         pair = PairProgress(run, engine.plan, job.frame.shape, False, len(jobs))
         for number, one in enumerate(jobs):
             tell = pair.strand(number).sweep()
-            cells = find_ends(engine, one.problem, k, separation, options.least, tell)
+            cells = driver.best_ends(engine, one.problem, k, separation, options.least, tell)
             found.append(_in_sequences(cells, one, options.strand != "plus"))
     every = np.concatenate(found)
     if len(jobs) == 1:
@@ -233,7 +232,7 @@ def trace_ends_with(
 
     def compute(engine: Engine, anew: bool) -> list[Alignment]:
         run.begin(len(different))
-        found = find_paths(engine, job, different, most, tell)
+        found = driver.trace_ends(engine, job, different, most, tell)
         stats = Stats(found.cells, found.launches)
         stats.device_bytes, stats.kernel_seconds = engine.peak_bytes, engine.kernel_seconds
         paths = dict(zip(places, found.paths, strict=True))

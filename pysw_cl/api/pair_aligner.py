@@ -125,14 +125,11 @@ class PairAligner:
         if not options.scoring.by_position or isinstance(pairs, Batch):
             return pairs
         halves, scoring = as_halves(pairs), options.scoring.clamped()
-        lettered = options.scoring.equal(np.zeros(0, np.uint8), np.zeros(0, np.uint8)) is not None
-        able = not (options.second_best or options.left_align)
-        able = able and (lettered or options.output in ("score", "ends"))
-        able = able and len(scoring.letters) < FEW_LETTERS
-        fits = scoring.lowest >= -128 and scoring.highest <= 127
-        if not able or not fits or len(set(map(id, halves[::2]))) > 1:
-            return None
-        if options.of_query(halves[0]) is not options:  # of the part before
+        able = scoring.ids is not None or options.output in ("score", "ends")
+        able = able and not (options.second_best or options.left_align)
+        able = able and scoring.lowest >= -128 and scoring.highest <= 127
+        able = able and len(scoring.letters) < FEW_LETTERS and len(set(map(id, halves[::2]))) == 1
+        if not able or options.of_query(halves[0]) is not options:  # of the part before
             return None
         letters = str(halves[0].sequence)
         return [(letters, target) for target in halves[1::2]]

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..drivers.align_pair import StrandStore, Swept
+from ..drivers.align_pair import Search, StrandStore, Swept
 from ..drivers.band_doubling import Banded
 from ..drivers.job import Found, Job
 from ..drivers.options import AlignResources
@@ -76,21 +76,15 @@ class SavedStrand(StrandStore):
         save_result(self.run.store, found)
         self._tidy()
 
-    def banded(
-        self,
-        engine: Engine,
-        progress: PairProgress,
-        assumed: int | None,
-        find: Callable[[Engine], Banded],
-    ) -> Banded:
-        store, told = self.run.store, progress.run
+    def banded(self, of: Search, assumed: int | None, find: Callable[[Engine], Banded]) -> Banded:
+        store, told = self.run.store, of.progress.run
         if store.has("whole") or store.has("rows-*"):
             return Banded()
         told.muted = told.watched = True  # while saved tiles are read; it is said how much was done
         told.check = lambda: None
         try:
             with writing() as writer:
-                saving = SavingEngine(engine, self.run, writer, assumed, told)
+                saving = SavingEngine(of.engine, self.run, writer, assumed, told)
                 found = find(saving)
                 saving.seal()
         except DiskFull:
@@ -102,8 +96,8 @@ class SavedStrand(StrandStore):
         store.drop("band")
         return Banded()
 
-    def sweep(self, engine: Engine, progress: PairProgress, prune: bool, stats: Stats) -> Swept:
-        return SavedSweep(engine, self.run, progress, prune, stats).swept()
+    def sweep(self, of: Search) -> Swept:
+        return SavedSweep(of, self.run).swept()
 
     def traceback(self, end: Hit, plan: Plan) -> Path:
         return SavedTraceback(self.run, end, plan.tuning.saving.least_seconds).path

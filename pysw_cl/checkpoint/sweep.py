@@ -14,12 +14,10 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path as FilePath
 
-from ..drivers.align_pair import Swept
-from ..drivers.progress import SAVED_PATH, PairProgress, Tell
+from ..drivers.align_pair import Search, Swept
+from ..drivers.progress import SAVED_PATH, Tell
 from ..errors import CheckpointError, InputError
 from ..planning.path_grid import grid_places
-from ..results.stats import Stats
-from ..tiles.contract import Engine
 from ..tiles.slabs import Slab, Slabs, TileMap
 from ..tiles.special_lines import RestartGrid
 from ..tiles.sweep import sweep
@@ -34,17 +32,14 @@ class SavedSweep(Slabs):
 
     Earlier runs may have saved slabs of it; the rows that they left are gaps, and ``start`` and
     ``stop`` are those of the gap that is being computed.  The run ends at the first special row
-    after it is late.  ``stats`` counts what the sweep cost, earlier runs included.
+    after it is late.  The search's stats count what the sweep cost, earlier runs included.
     """
 
-    def __init__(
-        self, engine: Engine, run: SavedRun, progress: PairProgress, prune: bool, stats: Stats
-    ) -> None:
-        self._engine, self._run, self._stats = engine, run, stats
-        self._progress, self._prune = progress, prune
-        self._store, self._job, self._problem = run.store, run.store.job, run.store.job.problem
-        self._shape = m, n = self._problem.shape
-        plan, self._want_path = engine.plan, self._job.output == "path"
+    def __init__(self, search: Search, run: SavedRun) -> None:
+        self._search, self._run, self._store = search, run, run.store
+        self._shape = m, n = search.problem.shape
+        plan, stats = search.engine.plan, search.stats
+        self._want_path = search.job.output == "path"
         #: The special columns.
         self._columns: list[int] = []
         if self._want_path:
@@ -79,13 +74,13 @@ class SavedSweep(Slabs):
             raise self._no_space()
         #: Rows to compute, and those among them whose slab is not begun.
         self._todo = self._left = sum(stop - start for start, stop in gaps)
-        tell = self._progress.sweep(path=SAVED_PATH, begun=1 - self._todo / m)
+        tell = self._search.progress.sweep(path=SAVED_PATH, begun=1 - self._todo / m)
         with writing() as self._writer:
             for self.start, self.stop in gaps:
                 self._fill_gap(tell)
-        end, tiles = self._problem.best_end(self._best), TileMap.joined((m, n), self._maps)
+        end, tiles = self._search.problem.best_end(self._best), TileMap.joined((m, n), self._maps)
         return Swept(
-            end, tiles, self._grid() if self._want_path and self._job.better(end) else None
+            end, tiles, self._grid() if self._want_path and self._search.job.better(end) else None
         )
 
     def _better(self, hits: Iterable[Hit]) -> None:
@@ -97,7 +92,7 @@ class SavedSweep(Slabs):
         slabs = sorted([*self._slabs, *map(SealedFile, self._written)], key=rows_of)
         starts = [(rows_of(slab)[0], slab) for slab in slabs]
         return RestartGrid(
-            self._problem.edges,
+            self._search.problem.edges,
             {rows_of(slab)[1]: _last_row(slab) for slab in slabs[:-1]},
             {column: StoredEdge(f"column {column}", starts) for column in self._columns},
         )
@@ -110,7 +105,7 @@ class SavedSweep(Slabs):
             return InputError(
                 f"disk_size is {size:,} bytes, which {little}; give at least {least:,}"
             )
-        most = self._engine.plan.tuning.saving.most_bytes
+        most = self._search.engine.plan.tuning.saving.most_bytes
         return CheckpointError(
             f"{self._store.folder} may take {size:,} bytes, half of what is free on its disk and "
             f"{most:,} at most, which {little}; free space, take a folder on another disk, or give "
@@ -120,12 +115,12 @@ class SavedSweep(Slabs):
     def _fill_gap(self, tell: Tell) -> None:
         """Compute and save the rows of a gap.  The best cell known is the bound for pruning."""
         self._heights.pipelined(None)
-        (m, n), edges = self._shape, self._problem.edges
+        this, (m, n), edges = self._search, self._shape, self._search.problem.edges
         before, start = (m - self._todo) * n, self.start
         if start:
             above = next(_last_row(slab) for slab in self._slabs if rows_of(slab)[1] == start)
             edges = replace(edges, corner=edges.left.h_at(start - 1), top=above)
-        want, limits = self._problem.aim(self._prune, self._job.beat)
+        want, limits = this.problem.aim(this.prune, this.job.beat)
         for best in self._best:
             want = replace(want, threshold=best.score)
             if limits.bound is not None:
@@ -134,7 +129,7 @@ class SavedSweep(Slabs):
         def progress(cells: int, _: int) -> None:
             tell(before + cells, m * n)
 
-        sweep(self._engine, self._problem, edges, want, limits, slabs=self, progress=progress)
+        sweep(this.engine, this.problem, edges, want, limits, slabs=self, progress=progress)
 
     # The slabs of the gap
 
@@ -142,7 +137,7 @@ class SavedSweep(Slabs):
         self._heights.pipelined(rows)
 
     def shape(self, rows: int) -> tuple[int, int]:
-        return self._engine.plan.tile_shape(rows, self._shape[1])
+        return self._search.engine.plan.tile_shape(rows, self._shape[1])
 
     def begin(self, row: int) -> Slab:
         end = row + self._heights.height(self._left, self.stop - row)
@@ -156,7 +151,7 @@ class SavedSweep(Slabs):
 
     def computed(self, slab: Slab, hits: Hits) -> None:
         """Save a slab; raises `Stopped` if the run has to end now."""
-        run, found, stats, (m, n) = self._run, slab.found, self._stats, self._shape
+        run, found, stats, (m, n) = self._run, slab.found, self._search.stats, self._shape
         self._better(hits)
         stats.add_cost(found)
         stats.pruned += found.pruned_cells

@@ -69,18 +69,12 @@ class StrandStore(Protocol):
     def save(self, found: Found) -> None:
         """Save the result."""
 
-    def banded(
-        self,
-        engine: Engine,
-        progress: PairProgress,
-        assumed: int | None,
-        find: Callable[[Engine], Banded],
-    ) -> Banded:
+    def banded(self, of: Search, assumed: int | None, find: Callable[[Engine], Banded]) -> Banded:
         """What a search in diagonal bands (``find``) finds, which begins with the score
         ``assumed``."""
 
-    def sweep(self, engine: Engine, progress: PairProgress, prune: bool, stats: Stats) -> Swept:
-        """A sweep of the whole matrix, whose cost ``stats`` counts."""
+    def sweep(self, of: Search) -> Swept:
+        """A sweep of the whole matrix, whose cost is counted by the stats of the search."""
 
     def traceback(self, end: Hit, plan: Plan) -> Path:
         """The path to ``end`` as far as earlier runs traced it, which is saved as it goes on."""
@@ -97,7 +91,7 @@ def search(
     is above `Job.beat`; and the second best end.  ``store``: where it is saved."""
     max_cost = resources.band_cost(job.mode)
     prune = resources.prune and not job.second_best
-    this = _Search(engine, job, job.problem, prune, progress, store)
+    this = Search(engine, job, job.problem, prune, progress, store)
     if job.second_best:
         max_cost = None
     elif store is None and max_cost in ("auto", None):  # a number asks for bands
@@ -106,12 +100,12 @@ def search(
             return held
     swept, least = (None, None) if max_cost is None else this.sweep_bands(max_cost)
     if swept is None and store is not None:
-        swept = store.sweep(engine, progress, prune, this.stats)
+        swept = store.sweep(this)
     return this.found(swept or this.sweep_matrix(least))
 
 
 @dataclass
-class _Search:
+class Search:
     """A comparison in progress: its sweeps, then its traceback."""
 
     engine: Engine
@@ -154,20 +148,15 @@ class _Search:
             prunes=self.prune and self.store is None,
             progress=self.progress,
         )
-        engine, store = self.engine, self.store
-        found = store.banded(engine, self.progress, assumed, find) if store else find(engine)
+        store = self.store
+        found = store.banded(self, assumed, find) if store else find(self.engine)
         for result in found.sweeps:
             self.stats.add_cost(result)
         if found.end is None:
             return None, found.least
-        return self._swept(found.end, found.sweeps[-1], found.grid), found.least
-
-    def _swept(
-        self, end: Hit, result: SweepResult, restarts: RestartPoints | None, *more: Any
-    ) -> Swept:
-        """What a sweep found; ``more``: the last fields."""
-        self.stats.pruned = result.pruned_cells
-        return Swept(end, result.tile_map(self.problem.shape), restarts, result, *more)
+        last, shape = found.sweeps[-1], self.problem.shape
+        self.stats.pruned = last.pruned_cells
+        return Swept(found.end, last.tile_map(shape), found.grid, last), found.least
 
     def sweep_matrix(self, least: int | None) -> Swept:
         """Sweep the whole matrix; ``least``: see `Problem.aim`."""
@@ -186,7 +175,8 @@ class _Search:
         tell = self.progress.sweep()
         result = sweep(self.engine, problem, edges, want, limits, shape=shape, progress=tell)
         self.stats.add_cost(result)
-        return self._swept(problem.best_end(result.hits), result, grid, compresses, ends)
+        self.stats.pruned, tiles = result.pruned_cells, result.tile_map(problem.shape)
+        return Swept(problem.best_end(result.hits), tiles, grid, result, compresses, ends)
 
     def _grid(self, shape: tuple[int, int]) -> tuple[SweptGrid, bool]:
         """The grid of special rows and columns for tiles of this shape, and is it compressed?  Only

@@ -219,7 +219,12 @@ def alignment_of(job: Job, found: Found) -> Alignment:
         execution=found.execution,
         **places,
     )
-    again = score if path is None else _scored(job, end, path, result)
+    again = score
+    if path is not None:
+        query, target = job.frame.region(path.row, end.row, path.column, end.column)
+        read = query.start, query.stop, target.start, target.stop
+        by_reader = path.score if read == tuple(places.values()) else None  # of what is named
+        again = result.rescore() if by_reader is None else scoring.unscaled(by_reader)
     if again != score:
         raise InternalError(
             f"the path scores {again}, not {score}; please report this with both "
@@ -228,16 +233,6 @@ def alignment_of(job: Job, found: Found) -> Alignment:
             f"gap_extend={scoring.gap_extend} (of scale {scoring.scale}) and {found.plan}"
         )
     return result
-
-
-def _scored(job: Job, end: Hit, path: FoundPath, result: Alignment) -> int | float:
-    """The score of a path: its reader's, if that read the letters that the result names."""
-    if path.score is not None:
-        query, target = job.frame.region(path.row, end.row, path.column, end.column)
-        named = result.query_start, result.query_end, result.target_start, result.target_end
-        if (query.start, query.stop, target.start, target.stop) == named:
-            return job.scoring.unscaled(path.score)
-    return result.rescore()
 
 
 def canonical(facts: Mapping[str, Any]) -> bytes:

@@ -85,13 +85,12 @@ class Problem(Rectangle):
         """Is it a local comparison?"""
         return self.floor is not None
 
-    def _border(self, free: bool) -> Border:
-        return Border(free or self.is_local, self.scoring.gap_open, self.scoring.gap_extend)
-
     @cached_property
     def edges(self) -> Edges:
         """The borders of the matrix."""
-        return Edges(0, self._border(self.free.lead_query), self._border(self.free.lead_target))
+        local, gaps = self.is_local, (self.scoring.gap_open, self.scoring.gap_extend)
+        top = Border(local or self.free.lead_query, *gaps)
+        return Edges(0, top, Border(local or self.free.lead_target, *gaps))
 
     @cached_property
     def want(self) -> Want:

@@ -13,7 +13,7 @@ from saving import turned
 from whole_reference import align_reference
 
 import pysw_cl
-from pysw_cl.drivers import best_ends as driver
+from pysw_cl.drivers import ends as driver
 from pysw_cl.errors import InputError
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.tiles.tile import Hit

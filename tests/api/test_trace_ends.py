@@ -9,7 +9,7 @@ import pytest
 from tracing_ends import check, drawn, letters, matrices_of, path_by_definition, some_ends
 
 import pysw_cl
-from pysw_cl.drivers import trace_ends as driver
+from pysw_cl.drivers import ends as driver
 from pysw_cl.errors import InputError
 from pysw_cl.scoring.scoring import make_scoring
 
