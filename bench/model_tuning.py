@@ -69,7 +69,7 @@ def tuned(args: argparse.Namespace) -> list[Row]:
     best of everything, as far as a budget lets it be tried."""
     runtime, rows = get_runtime(args.device), []
     budgets = args.budgets or (SHORT_BUDGETS if args.short else BUDGETS)
-    subjects = [one for one in subjects_of(runtime).values() if one.weight]
+    subjects = [one for one in subjects_of(runtime).values() if one.used]
     for subject in subjects:
         share = subject.weight / sum(one.weight for one in subjects)
         own = SubjectTuning(subject, share * budgets[0]).run()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import geometric_mean
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._version import __version__
 from ..drivers.progress import Progress, Tell, untold
@@ -124,18 +124,17 @@ class SubjectTuning:
         if first.failure:
             self.why = f"the default fails: {first.failure.why}"
             return None
-        while not (expected >= BUSY and subject.fills(*self.size)):
-            larger = next(sizes)
+        for larger in sizes:
+            if expected >= BUSY and subject.fills(*self.size):
+                break
             expected = seconds * subject.cost(*larger) / subject.cost(*small)
             if expected > MOST_SHARE * self.budget:
                 break
             self.size = larger
-        if self.size != small:
-            again = runner.run(runner.of({"m": self.size[0], "n": self.size[1]}))
-            if again is not None:
-                return again
-            self.size = small  # the device has no memory for the other, for example
-        return seconds
+        again = runner.run(runner.of({"m": self.size[0], "n": self.size[1]}))
+        if again is None:  # the device has no memory for a larger one, for example
+            self.size = small
+        return again or seconds
 
     def _search(
         self, what: str, cases: Sequence[Case], strategy: Strategy | None, share: float = 1.0
@@ -177,15 +176,6 @@ class SubjectTuning:
             builds.setdefault(self.runner.build(values), values)
         found = [best, *firsts, *builds.values()]
         return [one for k, one in enumerate(found) if one not in found[:k]][:MOST_CANDIDATES]
-
-
-class Tuned(NamedTuple):
-    """What a tuning gave."""
-
-    profile: Profile
-    outcomes: tuple[SubjectTuning, ...]
-    #: Where the profile was saved; None: it could not be.
-    path: Path | None
 
 
 def tune(
@@ -244,7 +234,7 @@ def tune(
     ProfileWarning
         If the profile cannot be saved.  It is returned all the same, but no plan uses it.
     """
-    return tuned(device, budget, subjects, strategy, progress, resume).profile
+    return tuned(device, budget, subjects, strategy, progress, resume)[0]
 
 
 def tuned(
@@ -254,8 +244,8 @@ def tuned(
     strategy: Strategy | None = None,
     progress: Progress | bool | None = None,
     resume: bool = True,
-) -> Tuned:
-    """As :func:`tune`, with what came out for each subject."""
+) -> tuple[Profile, list[SubjectTuning], Path | None]:
+    """As :func:`tune`, with what came out for each subject, and where the profile was saved."""
     seconds = amounts.seconds(budget, "budget: ")
     runtime = get_runtime(device)
     chosen, profile = _subjects(runtime, subjects), _blank(runtime)
@@ -284,7 +274,7 @@ def tuned(
             )
         tell(1, 1)
     measured = calibration >= LEAST_CALIBRATION or any(one.kept() for one in outcomes)
-    return Tuned(profile, tuple(outcomes), _saved(profile, path) if measured else None)
+    return profile, outcomes, _saved(profile, path) if measured else None
 
 
 def _blank(runtime: Runtime) -> Profile:
@@ -301,15 +291,14 @@ def _subjects(runtime: Runtime, names: Iterable[str] | None) -> list[Subject]:
     """What is tuned; what weighs most comes first.  Raises InputError for an unknown name."""
     known = subjects_of(runtime)
     if names is None:
-        return [one for one in known.values() if one.weight]
+        return [one for one in known.values() if one.used]
     listed = [names] if isinstance(names, str) else items(names, "subjects")
     given = list(dict.fromkeys(n if isinstance(n, str) else shown(n) for n in listed))
     unknown = [name for name in given if name not in known]
     if unknown or not given:
         named = f"{shown(unknown[0])} is not one" if unknown else "none is given"
         raise InputError(f"subjects: {named} of {', '.join(known)} on {runtime.info.name}")
-    weighed = [replace(known[name], weight=known[name].weight or 1) for name in given]
-    return sorted(weighed, key=lambda one: -one.weight)
+    return [one for name, one in known.items() if name in given]
 
 
 def _with_outcomes(base: Profile, outcomes: list[SubjectTuning]) -> Profile:

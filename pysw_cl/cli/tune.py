@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..api.amounts import seconds
@@ -14,7 +14,7 @@ from .output import progress_of
 from .parser import DEVICE, of_option
 
 if TYPE_CHECKING:
-    from ..api.tune import SubjectTuning, Tuned
+    from ..api.tune import SubjectTuning
 
 
 def add_to(commands: Any) -> None:
@@ -69,41 +69,42 @@ def run(args: argparse.Namespace) -> int:
         require()  # not after a minute
     began = time.monotonic()
     with progress_of(sys.stderr, args.quiet) as bar, usage(args):
-        found = tuned(args.device, args.budget, args.subjects, None, bar, args.resume)
+        profile, outcomes, path = tuned(
+            args.device, args.budget, args.subjects, None, bar, args.resume
+        )
     info = get_runtime(args.device).info
     print(f"{info.name} [{info.platform}], tuned in {time.monotonic() - began:.1f} s")
-    print("\n".join(_lines(found)))
+    print("\n".join(_lines(outcomes)))
+    if profile.others and profile.times:
+        busy = f"{profile.others:.0%} of the processors worked for others meanwhile"
+        print(f"{busy}: predictions have wider intervals; tune again when nothing else runs")
+    if path is not None:
+        print(f"saved in {path}")
     if args.plot:
         from ..results.profile_plot import plot_tuning
 
-        plot_tuning(found.profile, args.plot)
+        plot_tuning(profile, args.plot)
     return 0
 
 
-def _lines(found: Tuned) -> Iterator[str]:
-    """A table of what each subject had and has, what was measured, and where the profile is."""
+def _lines(outcomes: Sequence[SubjectTuning]) -> Iterator[str]:
+    """A table of what each subject had and has, and what was measured."""
     rows = [("subject", "", "parameters", "GCUPS")]
-    for one in found.outcomes:
+    for one in outcomes:
         name, start = one.subject.name, one.subject.start
         rows.append((name, "default", *_row(one, start)))
         if one.faster is not None:
             rows.append(("", "tuned", *_row(one, one.faster)))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        *texts, speed = (text.ljust(width) for text, width in zip(row, widths, strict=True))
-        yield "  ".join([*texts, speed.strip().rjust(widths[-1])])
+    a, b, c, d = (max(map(len, column)) for column in zip(*rows, strict=True))
+    for name, what, values, speed in rows:
+        yield f"{name:{a}}  {what:{b}}  {values:{c}}  {speed:>{d}}"
     yield ""
-    for one in found.outcomes:
+    for one in outcomes:
         runner, (m, n) = one.runner, one.size
         measured = f"{len(runner.tried)} values in {runner.runs} runs of {m:,} x {n:,} cells"
         failed = ", ".join(f"{count} failed ({kind})" for kind, count in runner.failed.items())
         parts = (one.why, measured if one.turns else "", failed, f"{one.spent:.1f} s")
         yield f"{one.subject.name}: {'; '.join(filter(None, parts))}"
-    if found.profile.others and found.profile.times:
-        busy = f"{found.profile.others:.0%} of the processors worked for others meanwhile"
-        yield f"{busy}: predictions have wider intervals; tune again when nothing else runs"
-    if found.path is not None:
-        yield f"saved in {found.path}"
 
 
 def _row(one: SubjectTuning, values: Mapping[str, float]) -> tuple[str, str]:

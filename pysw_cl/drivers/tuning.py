@@ -66,19 +66,30 @@ LEAST_SIDE = 1024
 class Subject:
     """One engine with its lanes on one device."""
 
-    #: As in a profile.
-    name: str
     #: The plan that jobs have now.
     plan: Plan
     runtime: Runtime
-    #: Its share of the time, in proportion to the others'.
-    weight: float
     _runtimes: dict[int, Runtime] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """As in a profile."""
+        return f"{self.plan.engine}/{self.plan.lanes}"
 
     @property
     def by_rows(self) -> bool:
         """Are tiles computed row by row, so that alpha is columns, and blocks mean nothing?"""
         return self.plan.pipeline_lag == 0
+
+    @property
+    def used(self) -> bool:
+        """Do jobs use it?  If not it is tuned only where it is asked for."""
+        return not self.by_rows or self.name in self.plan.machine.by_subject
+
+    @property
+    def weight(self) -> int:
+        """Its share of the time, in proportion to the others'."""
+        return 1 if self.by_rows else 4
 
     @cached_property
     def start(self) -> Values:
@@ -193,15 +204,9 @@ class Subject:
 
 
 def subjects_of(runtime: Runtime) -> dict[str, Subject]:
-    """What can be tuned on a device, by name.  The weight of what jobs do not use is 0: it is
-    tuned only where it is asked for."""
-    found = {}
-    for wishes, weight in ((None, 4), ({"engine": "rowscan"}, 1)):
-        plan = plan_on(runtime, wishes)
-        name = f"{plan.engine}/{plan.lanes}"
-        used = wishes is None or name in plan.machine.by_subject
-        found[name] = Subject(name, plan, runtime, weight if used else 0)
-    return found
+    """What can be tuned on a device, by name; what weighs most comes first."""
+    plans = (plan_on(runtime, wishes) for wishes in (None, {"engine": "rowscan"}))
+    return {one.name: one for one in (Subject(plan, runtime) for plan in plans)}
 
 
 def tile_of(case: Case, m: int, n: int, seed: int = 1) -> TileJob:

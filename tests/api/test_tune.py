@@ -21,7 +21,6 @@ from pysw_cl.api import calibrate, tune as tuning
 from pysw_cl.api.calibrate import _scaled
 from pysw_cl.api.calibrate_cases import Case
 from pysw_cl.cli.main import main
-from pysw_cl.cli.tune import _lines as tune_lines
 from pysw_cl.drivers.progress import Stage
 from pysw_cl.drivers.tuning import Subject, subjects_of
 from pysw_cl.engines.plans import default_plan
@@ -121,7 +120,7 @@ def test_a_tile_fills_the_device_where_the_time_is_enough(
     monkeypatch.setattr(Subject, "cost", lambda self, m, n: m * n)
     subject = next(iter(subjects_of(get_runtime()).values()))
     for budget, fills in (("1m", True), ("1s", False)):
-        (outcome,) = tuning.tuned("auto", budget).outcomes
+        (outcome,) = tuning.tuned("auto", budget)[1]
         assert subject.fills(*outcome.size) is fills
         assert outcome.size[0] >= 16_384 and outcome.size[1] >= 1024
 
@@ -166,9 +165,9 @@ def test_what_fails_is_counted_and_never_chosen(clockwork: Clockwork, name: str)
         return usual(values, kind, local)
 
     clockwork.speed = speed
-    found = tuning.tuned("auto", 60, strategy=no_build(get_runtime()))
-    assert found.outcomes[0].runner.failed == {"wrong": 1, "build": 1}
-    assert found.profile.parameters[name]["groups"] == 1
+    profile, outcomes, _ = tuning.tuned("auto", 60, strategy=no_build(get_runtime()))
+    assert outcomes[0].runner.failed == {"wrong": 1, "build": 1}
+    assert profile.parameters[name]["groups"] == 1
 
 
 def test_a_default_that_fails_stays(clockwork: Clockwork, name: str) -> None:
@@ -176,9 +175,8 @@ def test_a_default_that_fails_stays(clockwork: Clockwork, name: str) -> None:
         raise DeviceError("no")
 
     clockwork.speed = speed
-    found = tuning.tuned("auto", 60)
-    (outcome,) = found.outcomes
-    assert outcome.faster is None and name not in found.profile.parameters
+    profile, (outcome,), _ = tuning.tuned("auto", 60)
+    assert outcome.faster is None and name not in profile.parameters
     assert (outcome.runner.failed, outcome.why) == ({"launch": 1}, "the default fails: no")
 
 
@@ -211,17 +209,17 @@ def test_what_is_faster_for_one_score_only_is_not_taken(clockwork: Clockwork) ->
         return 1e-9 * (1 if values["groups"] == 1 else 0.5 if dna else 2)
 
     clockwork.speed = speed
-    (outcome,) = tuning.tuned("auto", 60).outcomes
+    (outcome,) = tuning.tuned("auto", 60)[1]
     assert outcome.faster is None
     assert "for sure for DNA, proteins and global ones together" in outcome.why
 
 
 def test_the_default_stays_where_nothing_is_faster(clockwork: Clockwork) -> None:
     clockwork.speed = lambda values, kind, local: 1e-9
-    found = tuning.tuned("auto", 60, strategy=no_build(get_runtime()))
-    assert found.outcomes[0].faster is None
-    assert found.profile.parameters == {}
-    assert found.path is not None
+    profile, (outcome,), path = tuning.tuned("auto", 60, strategy=no_build(get_runtime()))
+    assert outcome.faster is None
+    assert profile.parameters == {}
+    assert path is not None
 
 
 def test_what_a_profile_had_is_kept(clockwork: Clockwork, name: str) -> None:
@@ -301,8 +299,6 @@ def test_what_was_measured_beside_other_work(
     save(found)
     assert main(["predict", "100", "100"]) == 0
     assert "the user's (measured beside other work)" in capsys.readouterr().out
-    lines = list(tune_lines(tuning.Tuned(found, (), None)))
-    assert lines[-1].startswith("50% of the processors worked for others meanwhile: predictions ")
 
 
 @pytest.mark.skipif(not hasattr(os, "sysconf"), reason="needs POSIX")
@@ -347,10 +343,10 @@ def test_a_tuning_ends_in_time(clockwork: Clockwork) -> None:
     """Tiles are small where the budget is."""
     names = list(subjects_of(get_runtime()))
     began = time.monotonic()
-    found = tuning.tuned("auto", 0.05, names)
-    assert [one.subject.name for one in found.outcomes] == names
+    _, outcomes, _ = tuning.tuned("auto", 0.05, names)
+    assert [one.subject.name for one in outcomes] == names
     assert time.monotonic() - began < 5
-    assert prod(found.outcomes[0].size) < 1 << 26
+    assert prod(outcomes[0].size) < 1 << 26
 
 
 @pytest.mark.parametrize("budget", [0, -1, "soon", "0s", True, None, float("nan")])
@@ -379,14 +375,13 @@ def test_a_real_tuning_ends_in_time_and_is_right(
     """On the device at hand, with lanes that are built soon."""
     runtime = get_runtime()
     plan = replace(default_plan(runtime), lanes="vector32", T=4, alpha=2, chunk=7, B=2)
-    subject = Subject("wavefront/vector32", plan, runtime, 1)
+    subject = Subject(plan, runtime)
     monkeypatch.setattr(tuning, "subjects_of", lambda runtime: {subject.name: subject})
     start = subject.start
     strategy = Given(tuple({**start, "chunk": chunk} for chunk in (16, 28)))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = tuning.tuned("auto", 2.0, strategy=strategy)
-    (outcome,) = found.outcomes
+        (outcome,) = tuning.tuned("auto", 2.0, strategy=strategy)[1]
     assert outcome.runner.tried and not outcome.runner.failed  # as many as another's load lets
     assert outcome.spent < 30  # cold builds included
     assert (outcome.runner.seconds(start) or 0) > 0
@@ -398,7 +393,7 @@ def test_two_tunings_agree(monkeypatch: pytest.MonkeyPatch, profile_folder: Path
     monkeypatch.setattr(tuning, "calibrated", lambda runtime, profile, *_: profile)
     speeds = []
     for _ in range(2):
-        (outcome,) = tuning.tuned("auto", "60s", resume=False).outcomes
+        (outcome,) = tuning.tuned("auto", "60s", resume=False)[1]
         seconds = outcome.runner.seconds(outcome.faster or outcome.subject.start)
         assert seconds is not None
         speeds.append(prod(outcome.size) / seconds)

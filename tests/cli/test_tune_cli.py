@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from pysw_cl.api import tune as api
-from pysw_cl.api.tune import Tuned
 from pysw_cl.cli.main import main
 from pysw_cl.planning.profiles.profile import Profile
 
@@ -45,10 +44,13 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
         for groups in (1, 2)
     ]  # fmt: skip
 
-    def tuned(*given: Any) -> Tuned:
+    def tuned(*given: Any) -> Any:
         calls.append(given)
-        outcomes: Any = first, second
-        return Tuned(Profile(runs=tuple(runs)), outcomes, tmp_path / "p.json")
+        return (
+            Profile(times={"x": {}}, others=0.5, runs=tuple(runs)),
+            [first, second],
+            tmp_path / "p.json",
+        )
 
     monkeypatch.setattr(api, "tuned", tuned)
     return calls
@@ -70,6 +72,8 @@ def test_what_it_prints(
         "wavefront/vector: faster for sure; 7 values in 120 runs of 1,000 x 2,000 cells; "
         "2 failed (build); 9.5 s",
         "rowscan/vector32: all values fail; 0.0 s",
+        "50% of the processors worked for others meanwhile: predictions have wider intervals; "
+        "tune again when nothing else runs",
         f"saved in {tmp_path / 'p.json'}",
     ]
     assert err == ""  # no terminal

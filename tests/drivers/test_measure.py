@@ -139,7 +139,7 @@ def test_what_is_tried_on_the_device_at_hand() -> None:
         _, plan = subject.setup(space.start)
         assert (plan.B, plan.T, plan.alpha) == (subject.plan.B, subject.plan.T, subject.plan.alpha)
         assert plan.alpha_fixed
-    assert scan.weight == 0  # its times are unknown, so that no plan chooses it
+    assert not scan.used  # its times are unknown, so that no plan chooses it
     assert list(scan.space().candidates) == ["groups", "alpha"]
     space = strips.space()
     assert [one for one in space.candidates if one not in space.building] == ["groups", "chunk"]

@@ -23,8 +23,8 @@ import numpy as np
 from .runner import Runner, Trial
 from .strategies import Coordinate, Space, Strategy, Values
 
-#: Half of the middle 90% of a standard normal distribution, and of its middle 98%.
-LIKELY, SURE = 1.645, 2.326
+#: Half of the middle 90% of a standard normal distribution.
+LIKELY = 1.645
 #: A gain that is not worth more runs: times of two processes differ as much.
 WORTH = 0.005
 #: Turns that the first of a race is in at least: how the others stand is told by it.
@@ -40,13 +40,13 @@ LOOKS = 1.6
 #: Deviations from the median from which on a ratio is disturbed, and the least deviation: a clock's
 #: own.
 FAR, LEAST_NOISE = 3.0, 0.002
-#: A round of the strategy goes on until ratios of seconds are known to +- so much; the last race,
-#: which decides what is undecided then, and the runs of its winner and the start, to so much.
+#: A race goes on until ratios of seconds are known to +- so much; the runs of its winner and the
+#: start, to so much.
 ROUND_WIDTH, LAST_WIDTH = 0.02, 0.01
-#: Runs of a value in each at most, and how many of the best are in the last race.
-MOST, LAST = 400, 8
-#: Shares of the budget after which no round goes on, and not the last race.
-ROUNDS_SHARE, LAST_SHARE = 0.7, 0.9
+#: Runs of a value in each at most.
+MOST = 400
+#: The share of the budget after which no round goes on.
+ROUNDS_SHARE = 0.8
 
 
 class Interval(NamedTuple):
@@ -56,9 +56,13 @@ class Interval(NamedTuple):
     low: float
     high: float
 
+    def within(self, width: float) -> bool:
+        """Is it known to +- so much?"""
+        return self.high - self.low < 2 * width
 
-def interval(ratios: Sequence[float], z: float = LIKELY) -> Interval:
-    """Where the true ratio probably is; ``z``: how probably, in deviations of a normal one.
+
+def interval(ratios: Sequence[float]) -> Interval:
+    """Where the true ratio is, nine times in ten.
 
     The median of all means of two ratios, and Tukey's interval (Hodges & Lehmann, Annals of
     Mathematical Statistics 34, 1963), which need nothing but that a ratio is as often too high as
@@ -67,7 +71,7 @@ def interval(ratios: Sequence[float], z: float = LIKELY) -> Interval:
     reaches beyond them.
     """
     n, middle = len(ratios), median(ratios)
-    k = int(n * (n + 1) / 4 - z * sqrt(n * (n + 1) * (2 * n + 1) / 24))
+    k = int(n * (n + 1) / 4 - LIKELY * sqrt(n * (n + 1) * (2 * n + 1) / 24))
     if k < 1:
         return Interval(middle, min(ratios) - FEW / n**2, max(ratios) + FEW / n**2)
     far = FAR * max(LEAST_NOISE, 1.4826 * median(abs(ratio - middle) for ratio in ratios))
@@ -77,34 +81,30 @@ def interval(ratios: Sequence[float], z: float = LIKELY) -> Interval:
 
 
 class Race:
-    """Values that run against each other; each has the logarithms of its seconds, one of each turn
-    that it was in.  A race has at ``most`` so many turns, and ends when ratios are probably known
-    to +- ``width``."""
+    """Values that run against each other in at most so many turns; each has the logarithms of its
+    seconds, one of each turn that it was in."""
 
-    def __init__(self, runner: Runner, field: Sequence[Trial], most: int, width: float) -> None:
-        self.runner, self.field, self.most, self.width = runner, list(field), most, width
+    def __init__(self, runner: Runner, field: Sequence[Trial], most: int) -> None:
+        self.runner, self.field, self.most = runner, list(field), most
         self.times: list[list[float]] = [[] for _ in field]
         #: Who was in the last turn, by their places in ``field``.
         self.left = list(range(len(field)))
 
-    def run(self, z: float = LIKELY) -> Race:
-        """Run in turns until one is left or the budget is spent.
-
-        Values that do not fit the budget in the first turn do not take part.  ``z``: how sure it
-        has to be that one is slower (:func:`interval`).
-        """
+    def run(self) -> None:
+        """Run in turns until one is left, the ratios are known, or the budget is spent; note where
+        each stands.  Values that do not fit the budget in the first turn do not take part."""
         for turn in self._looks():
             best, known = self.best, True
             for k in list(self.left):
                 if best is None or k == best or (k == 0 and turn < STEADY):
                     continue
-                _, low, high = interval(self.ratios(k, best), z)
-                if low > -WORTH:
+                ratio = interval(self._ratios(k, best))
+                if ratio.low > -WORTH:
                     self.left.remove(k)
-                known = known and high - low < 2 * self.width * z / LIKELY
+                known = known and ratio.within(ROUND_WIDTH)
             if known and turn >= LEAST:
                 break
-        return self
+        self._note()
 
     def first_is_faster(self) -> bool:
         """Is the first of two faster for sure?
@@ -115,9 +115,8 @@ class Race:
         """
         for _ in self._looks():
             if len(self.left) == 2:
-                ratio = interval(self.ratios(0, 1))
-                known = ratio.high - ratio.low < 2 * self.width
-                if ratio.high < 0 or ratio.low >= -WORTH or known:
+                ratio = interval(self._ratios(0, 1))
+                if ratio.high < 0 or ratio.low >= -WORTH or ratio.within(LAST_WIDTH):
                     return ratio.high < 0
         return False
 
@@ -140,7 +139,7 @@ class Race:
             if not going or len(self.left) < 2:
                 return
 
-    def ratios(self, one: int, other: int) -> list[float]:
+    def _ratios(self, one: int, other: int) -> list[float]:
         """Logarithms of the seconds of ``one`` over those of ``other``, of turns with both."""
         return [a - b for a, b in zip(self.times[one], self.times[other], strict=False)]
 
@@ -149,31 +148,24 @@ class Race:
         """Whose median is the least of those that are left."""
         return min(self.left, key=lambda k: median(self.times[k]), default=None)
 
-    def note(self) -> Race:
+    def _note(self) -> None:
         """Note where each stands: the best by its ratio to the first, if it was known before, and
         the others by how much slower they seem than the best, by the ratios as well as by the
         medians: in a few turns the best may have been disturbed."""
         first, top = self.field[0], self.best
         if top is None:
-            return self
+            return
         best = self.field[top]
         if first.standing == inf or not self.times[0]:
             best.standing = median(self.times[top])
         elif best.standing == inf:
-            best.standing = first.standing + interval(self.ratios(top, 0)).centre
+            best.standing = first.standing + interval(self._ratios(top, 0)).centre
         for k, trial in enumerate(self.field):
             if self.times[k] and trial.standing == inf:
                 medians = median(self.times[k]) - median(self.times[top])
                 least = 0.0 if k in self.left else WORTH
-                behind = max(median(self.ratios(k, top)), medians, least)
+                behind = max(median(self._ratios(k, top)), medians, least)
                 trial.standing = best.standing + behind
-        return self
-
-    def ranking(self) -> list[Trial]:
-        """Who ran, best first; those that left come after all others."""
-        ran = [k for k in range(len(self.field)) if self.times[k]]
-        ran.sort(key=lambda k: (k not in self.left, median(self.times[k])))
-        return [self.field[k] for k in ran]
 
 
 def search(
@@ -191,26 +183,19 @@ def search(
     """
     start, begun, ranking = runner.of(space.start), runner.spent, runner.ranking
     runner.limit = begun + ROUNDS_SHARE * budget
-    Race(runner, [start], 1, ROUND_WIDTH).run().note()
+    Race(runner, [start], 1).run()
     rounds = (strategy or Coordinate()).rounds(space, lambda: [one.values for one in ranking()])
     for proposed in rounds:
         builds = {one: not runner.built(one) for one in map(runner.of, proposed) if one.is_new}
         if builds:
-            field = [*ranking()[:1], *sorted(builds, key=builds.__getitem__)]
-            Race(runner, field, most, ROUND_WIDTH).run().note()
+            Race(runner, [*ranking()[:1], *sorted(builds, key=builds.__getitem__)], most).run()
         if runner.spent >= runner.limit:
             break
-    runner.limit = begun + LAST_SHARE * budget
-    started = [] if start.failure else [start]
-    field = list(dict.fromkeys([*ranking()[:LAST], *started]))
-    last = Race(runner, field, most, LAST_WIDTH).run(SURE)
     runner.limit = begun + budget
-    for trial in last.ranking():
-        if trial.failure:
-            continue
-        if trial is start or not started:
+    for trial in ranking():
+        if trial is start or start.failure:
             return trial.values
-        better = Race(runner, [trial, start], most, LAST_WIDTH).first_is_faster()
+        better = Race(runner, [trial, start], most).first_is_faster()
         if not trial.failure:
             return trial.values if better or start.failure else start.values
-    return None if start.failure else start.values
+    return None

@@ -16,6 +16,8 @@ from ..parameters import Number
 
 #: Parameters of a plan by name.
 Values = Mapping[str, Number]
+#: What tells the build that values need from other builds.
+Build = tuple[Number, ...]
 #: What ran without a failure, in the order in which it seems good; the best first.
 Ranking = Callable[[], Sequence[Values]]
 
@@ -38,8 +40,8 @@ class Space:
         own = {name: sorted({*self.candidates[name], self.start[name]}) for name in self.candidates}
         object.__setattr__(self, "candidates", own)
 
-    def build(self, values: Values) -> tuple[Number, ...]:
-        """What tells the build that these values need from other builds."""
+    def build(self, values: Values) -> Build:
+        """The build that these values need."""
         return tuple(values[name] for name in self.candidates if name in self.building)
 
     def line(self, centre: Values, name: str) -> list[Values]:
@@ -78,16 +80,16 @@ class Strategy(Protocol):
 
 @dataclass(frozen=True)
 class Coordinate:
-    """First what needs no build, then what does, then both together.
+    """One parameter after the other, first those that need no build, and then two at once.
 
-    First all candidates of a parameter, one parameter after the other; then the neighbours of the
-    best in one or two parameters, until none of them is better (as in the pattern search of Hooke &
-    Jeeves, Journal of the ACM 8, 1961).  All of it again where it has led somewhere else: the best
-    values of a parameter depend on the others, and may have valleys between them, as multiples of
-    the compute units have.
+    All candidates of a parameter, and the neighbours of the best in one or two parameters (as in
+    the pattern search of Hooke & Jeeves, Journal of the ACM 8, 1961); then the same of what needs
+    no build, for each of the best builds.  All of it again where it has led somewhere else: the
+    best values of a parameter depend on the others, and may have valleys between them, as multiples
+    of the compute units have.
     """
 
-    #: Of so many builds, those with the best values, what needs no build is searched.
+    #: How many builds are the best.
     builds: int = 3
 
     def rounds(self, space: Space, ranking: Ranking) -> Iterator[Sequence[Values]]:
@@ -95,30 +97,22 @@ class Coordinate:
         free = [name for name in space.candidates if name not in space.building]
         building = [name for name in space.candidates if name in space.building]
 
-        def centre(build: tuple[Number, ...] | None = None) -> Values:
+        def centre(build: Build | None = None) -> Values:
             """The best values, of a build or of all; the start where none ran."""
             good = (v for v in ranking() if build is None or space.build(v) == build)
             return next(good, space.start)
 
-        def descent(
-            names: list[str], build: tuple[Number, ...] | None = None
-        ) -> Iterator[list[Values]]:
-            """The best in some parameters, around the best values of a build or of all."""
+        def around(names: list[str], build: Build | None = None) -> Iterator[list[Values]]:
             for name in names:
                 yield space.line(centre(build), name)
-            before: Values | None = None
-            while names and before != centre(build):
-                before = centre(build)
-                yield space.neighbours(before, names)
+            yield space.neighbours(centre(build), names)
 
         before: Values | None = None
         while before != centre():
             before = centre()
-            yield from descent(free, space.build(before))
-            yield from descent(building)
-            yield space.neighbours(centre(), [*free, *building])
+            yield from around([*free, *building])
             for build in list(dict.fromkeys(map(space.build, ranking())))[: self.builds]:
-                yield from descent(free, build)
+                yield from around(free, build)
 
 
 @dataclass(frozen=True)
