@@ -7,7 +7,7 @@ driver asks for it, and has another way where the engine lacks it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,8 +42,10 @@ class Engine:
 
     # The capabilities; None: the engine lacks it, or had better not use it with its plan.
 
-    def pipeline(self, job: TileJob, rows_below: int) -> TilePipeline | None:
-        """Begins with a tile that has a top edge, ``rows_below`` rows above the last one."""
+    def pipeline(self, job: TileJob, rows_below: int) -> Any:
+        """Tiles below each other, each begun while those above it are still computed
+        (`pysw_cl.engines.wavefront.pipeline.RunningPipeline`).  It begins with ``job``, which has a
+        top edge, ``rows_below`` rows above the last one."""
         return None
 
     def piped_rows(self, rows: int, columns: int) -> tuple[int, int] | None:
@@ -101,34 +103,6 @@ class EngineLike(Engine):
     def __init__(self, like: Engine) -> None:
         self.like = like
         self.plan, self.captures_inside = like.plan, like.captures_inside
-
-
-class TilePipeline(Protocol):
-    """A capability: tiles below each other on a device, each begun while those above it are still
-    computed.  All have the target, scoring and columns of the first.  The height of all but the
-    last is a whole number of strips."""
-
-    def accepts(self) -> bool:
-        """Should the next tile be put in now?  Does not wait."""
-
-    def put(self, job: TileJob, last: bool) -> bool:
-        """Begin the next tile below; its ``top`` is None.  ``last``: no tile follows it.  False if
-        it cannot follow; then it was not begun."""
-
-    def done(self) -> bool:
-        """Is the first tile computed?  Does not wait."""
-
-    def underway(self) -> int:
-        """How many cells the tiles that were not taken out have behind them, about.  Does not
-        wait."""
-
-    def take(self, bottom: bool) -> TileResult:
-        """Wait for the first tile and take it out.  Edges of its result that are still on the
-        device are valid until the next call.  ``bottom``: is its bottom edge wanted on the host?
-        The tile below it has it anyway."""
-
-    def close(self) -> None:
-        """Wait for the device, and free the memory."""
 
 
 @dataclass

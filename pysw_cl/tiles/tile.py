@@ -252,8 +252,8 @@ class TileJob:
     floor: int | None
     #: H(0, 0).
     corner: int
-    #: n cells (H, F^).  None only in a :class:`pysw_cl.tiles.contract.TilePipeline`: the bottom
-    #: edge of the tile that was put in before.
+    #: n cells (H, F^).  None only in a pipeline (`Engine.pipeline`): the bottom edge of the tile
+    #: that was put in before.
     top: Edge | None
     #: m cells (H, E^).
     left: Edge

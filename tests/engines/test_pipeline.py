@@ -25,7 +25,7 @@ from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.engines.wavefront.pipeline import RunningPipeline
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.sequences.view import View
-from pysw_cl.tiles.contract import Engine, TilePipeline
+from pysw_cl.tiles.contract import Engine
 from pysw_cl.tiles.edges import Edge, EdgeArray, Edges, Source
 from pysw_cl.tiles.graph import Rectangle, SweepState
 from pysw_cl.tiles.slabs import Slab, Slabs, SweepResult
@@ -197,7 +197,7 @@ def one_by_one(engine: WavefrontEngine, jobs: list[TileJob]) -> Iterator[TileRes
         yield above
 
 
-def begin(engine: WavefrontEngine, jobs: list[TileJob]) -> TilePipeline | None:
+def begin(engine: WavefrontEngine, jobs: list[TileJob]) -> Any:
     """A pipeline with the first of the tiles in it."""
     return engine.pipeline(jobs[0], sum(len(job.query) for job in jobs[1:]))
 
@@ -439,7 +439,7 @@ class WholeTiles:
         self.chain = chain
 
     def accepts(self) -> bool:
-        """See :class:`pysw_cl.tiles.contract.TilePipeline`."""
+        """See `RunningPipeline`."""
         return self.chain.accepts() and all(one.done for one in self.chain._begun)
 
     def __len__(self) -> int:
@@ -452,7 +452,7 @@ class WholeTiles:
 class Patient(WavefrontEngine):
     """An engine whose tiles do not overlap in time: no tile is begun early."""
 
-    def pipeline(self, job: TileJob, rows_below: int) -> TilePipeline | None:
+    def pipeline(self, job: TileJob, rows_below: int) -> Any:
         chain = super().pipeline(job, rows_below)
         return WholeTiles(chain) if isinstance(chain, RunningPipeline) else None
 

@@ -24,7 +24,7 @@ from ...planning.program import Given, Seen, is_held
 from ...planning.sizes import HELD_CELL_BYTES, held_numbers
 from ...scoring.scoring import Scoring
 from ...sequences.view import View
-from ...tiles.contract import Engine, TilePipeline
+from ...tiles.contract import Engine
 from ...tiles.edges import DeviceEdge
 from ...tiles.graph import Rectangle
 from ...tiles.sweep import by_parts, collected
@@ -124,8 +124,7 @@ class WavefrontEngine(Engine):
     # Capabilities are made on request: if the engine held them, the reference cycle would keep its
     # memory after the last use.
 
-    def pipeline(self, job: TileJob, rows_below: int) -> TilePipeline | None:
-        """Tiles below each other."""
+    def pipeline(self, job: TileJob, rows_below: int) -> RunningPipeline | None:
         given = given_of(self.runtime, self.plan, job)
         first = choose_pipeline(shape_of(job), rows_below, given)
         if first is None:

@@ -28,12 +28,11 @@ from .tile import Link, TileRun, shape_of
 
 
 class RunningPipeline:
-    """A pipeline of tiles whose first one is ``job``.  It implements
-    :class:`pysw_cl.tiles.contract.TilePipeline`.
+    """A pipeline of tiles whose first one is ``job``.
 
-    All tiles have the same target, scoring and columns, and end where a strip ends.  ``chosen``:
-    how the first one is computed (`choose_pipeline`); ``note_memory`` gets the bytes that the
-    pipeline holds.
+    All tiles have the same target, scoring and columns, and all but the last end where a strip
+    ends.  ``chosen``: how the first one is computed (`choose_pipeline`); ``note_memory`` gets the
+    bytes that the pipeline holds.
     """
 
     def __init__(
@@ -87,26 +86,29 @@ class RunningPipeline:
         return len(self._begun)
 
     def accepts(self) -> bool:
-        """Is there memory for one more tile, and can its groups no longer block those above?"""
+        """Is there memory for one more tile, and can its groups no longer block those above?  Does
+        not wait."""
         self._update()
         if self._count == self._most_tiles:
             return False
         return not self._begun or (self._fits(self._begun[-1]) and self._taken(self._begun[-1]))
 
     def put(self, job: TileJob, last: bool) -> bool:
-        """Begin the next tile."""
+        """Begin the next tile below; its ``top`` is None.  ``last``: no tile follows it.  False if
+        it cannot follow; then it was not begun."""
         if not last and job.size[0] % self.plan.strip_rows:
             return False
         self._begin(job)
         return True
 
     def done(self) -> bool:
-        """Is the first tile done?"""
+        """Is the first tile done?  Does not wait."""
         self._update()
         return bool(self._begun) and self._begun[0].done
 
     def underway(self) -> int:
-        """By the columns that each strip has told the one below."""
+        """How many cells the tiles that were not taken out have behind them, about: by the columns
+        that each strip has told the one below.  Does not wait."""
         cells, idle = 0, len(self._begun) < self._slots
         with Buffers(self.runtime.beside(self._count % self._slots)) as buffers:
             for one in self._begun:
@@ -118,7 +120,9 @@ class RunningPipeline:
         return cells
 
     def take(self, bottom: bool) -> TileResult:
-        """The first tile's result.  Its edges on the device are valid until the next call."""
+        """Wait for the first tile and take it out.  Edges of its result that are still on the
+        device are valid until the next call.  ``bottom``: is its bottom edge wanted on the host?
+        The tile below it has it anyway."""
         self._release()
         result = self._begun[0].result(bottom)
         self._done = self._begun.pop(0)
