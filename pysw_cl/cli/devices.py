@@ -1,21 +1,29 @@
-"""``pysw-cl devices``, and ``prepare`` and ``demo``, which try one."""
+"""``pysw-cl devices``, ``prepare`` and ``demo``, which try one, and ``profile``."""
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from argparse import Namespace
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from ..errors import DeviceError
+from ..errors import DeviceError, FileError, ProfileError, printable
+from ..results.formats.files import written
 from .asked import usage
 from .output import progress_of
 from .parser import DEVICE
+
+if TYPE_CHECKING:
+    from ..planning.profiles.profile import Found, Identity
 
 #: The files that are aligned, in the folder of examples.
 DEMO = ("NC_012920.1.fasta", "GU112745.1.fasta")
 #: Lines that are shown: the header and three blocks of the pairwise text.
 DEMO_LINES = 7 + 3 * 4
+#: Units of times, in seconds.
+UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"), (1e-12, "ps"))
 
 
 def add_to(commands: Any) -> None:
@@ -98,3 +106,134 @@ def _demo(args: Namespace) -> int:
     print(f"# time:        {result.stats.seconds:.2f} s, {result.stats.gcups:.2f} GCUPS")
     print(f"# plan:        {result.plan}")
     return 0
+
+
+def add_profile_to(commands: Any) -> None:
+    """Declare ``profile``, and what it does."""
+    parser = commands.add_parser(
+        "profile",
+        help="show, store and remove what was tuned and measured of a device",
+        description="What was tuned and measured of a device, by which plans are made and times "
+        "predicted. The user's profiles are files in the cache folder of pysw-cl; "
+        "PYSW_CL_PROFILES in the environment names another folder, or says off. A device without "
+        "one has the profile that ships for its kind.",
+        examples=("profile show", "profile export mine.json", "profile import mine.json"),
+    )
+    actions = parser.add_subparsers(metavar="ACTION")
+    show = actions.add_parser("show", help="print the profile that a device has")
+    show.add_argument("--json", action="store_true", help="as JSON, with all that was measured")
+    out = actions.add_parser("export", help="write the user's profile of a device to a file")
+    out.add_argument("file", metavar="FILE", help="- is standard output")
+    into = actions.add_parser("import", help="store the profile in a file as the user's")
+    into.add_argument("file", metavar="FILE", help="- is standard input")
+    remove = actions.add_parser("reset", help="remove the user's profiles of a device")
+    for action, run in ((show, _show), (out, _export), (into, _import), (remove, _reset)):
+        if action is not into:
+            action.declare("options", DEVICE)
+        action.set_defaults(run=run)
+
+
+def _show(args: Namespace) -> int:
+    """Print the profile that the device has."""
+    from ..opencl.device import get_runtime
+    from ..planning.profiles.profile import profile_for
+
+    identity = get_runtime(args.device).identity
+    found = profile_for(identity)
+    if args.json:
+        facts = {"source": found.source, "file": found.path, **found.profile.facts()}
+        print(json.dumps(facts, indent=1, default=str))
+    else:
+        print("\n".join(_profile_lines(identity, found)))
+    return 0
+
+
+def _export(args: Namespace) -> int:
+    """Write the user's profile of the device to a file."""
+    from ..opencl.device import get_runtime
+    from ..planning.profiles.profile import folder_to_change, profile_for
+
+    identity = get_runtime(args.device).identity
+    found = profile_for(identity)
+    if found.path is None:
+        raise ProfileError(
+            f"there is no profile of {identity.name} to export in {folder_to_change()}; "
+            "`pysw-cl tune` makes one"
+        )
+    with written(args.file) as stream:
+        stream.write(found.profile.text())
+    return 0
+
+
+def _import(args: Namespace) -> int:
+    """Store the profile in a file as the user's of the device that it names."""
+    from ..planning.profiles.profile import MOST_BYTES, Profile, save
+    from ..sequences.opening import opened
+
+    where = "standard input" if args.file == "-" else args.file
+    try:
+        with opened(args.file, where) as file:
+            profile = Profile.of_text(file.read(MOST_BYTES + 1), named=True)
+    except OSError as error:
+        raise FileError.of(error, where, "read") from error
+    except ProfileError as error:
+        raise ProfileError(
+            f"{where} cannot be imported: {error}; give a file of `pysw-cl profile export`"
+        ) from None
+    print(f"the profile of {printable(str(profile.identity))} is stored in {save(profile)}")
+    return 0
+
+
+def _reset(args: Namespace) -> int:
+    """Remove the user's profiles of the device."""
+    from ..opencl.device import get_runtime
+    from ..planning.profiles.profile import reset, user_folder
+
+    identity = get_runtime(args.device).identity
+    paths = reset(identity)
+    for path in paths:
+        print(f"removed {path}")
+    if not paths:
+        print(f"there is no profile of {printable(identity.name)} in {user_folder()}")
+    return 0
+
+
+def _profile_lines(here: Identity, found: Found) -> Iterator[str]:
+    """A profile as text: what it is of, then tables of parameters and times."""
+    from ..folders import kernels_digest
+
+    profile, kernels = found.profile, kernels_digest()
+    same = "these" if profile.kernels == kernels else f"these are {kernels}"
+    spread = f"nine of ten predictions are off by at most {profile.spread:.2%}"
+    for name, text in (
+        ("device", printable(str(here))),
+        ("profile", found.source),
+        ("file", found.path),
+        ("holds for" if found.path is None else "made on", printable(str(profile.identity))),
+        ("kernels", f"{printable(profile.kernels) or 'any'} ({same})"),
+        ("made by", printable(profile.made)),
+        ("spread", profile.times and spread),
+        ("measured", profile.runs and f"{len(profile.runs):,} runs"),
+    ):
+        if text:
+            yield f"{name:<12}{text}"
+    for title, groups, shown in (
+        ("parameters", profile.parameters, "{:.10g}".format),
+        ("times", profile.times, _seconds),
+    ):
+        if groups:
+            yield f"\n{title}"
+        width = max((len(printable(subject)) for subject in groups), default=0)
+        for subject, numbers in sorted(groups.items()):
+            values = "  ".join(f"{printable(name)} {shown(one)}" for name, one in numbers.items())
+            yield f"  {printable(subject):<{width}}  {values}".rstrip()
+    if not (profile.parameters or profile.times):
+        yield "\nNothing was tuned or measured: plans have their defaults."
+
+
+def _seconds(value: float) -> str:
+    """A time in a unit that suits it, in three digits."""
+    if not value:
+        return "0"
+    size, unit = next((one for one in UNITS if abs(value) >= 0.9995 * one[0]), UNITS[-1])
+    return f"{value / size:.3g} {unit}"

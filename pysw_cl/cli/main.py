@@ -32,7 +32,7 @@ from ..errors import (
     printable,
 )
 from ..results.formats.files import whole
-from . import align, devices, ending, ends, predict, profile, resume, tune
+from . import align, devices, ending, ends, predict, resume, tune
 from .parser import Parser
 
 #: Declare the subcommands, in the order of the help: their arguments, and what they run.
@@ -45,7 +45,7 @@ COMMANDS = (
     devices.add_to,
     devices.add_prepare_to,
     tune.add_to,
-    profile.add_to,
+    devices.add_profile_to,
     devices.add_demo_to,
 )
 

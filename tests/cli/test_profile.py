@@ -16,7 +16,7 @@ from machines import GPU, Machine, fake, fake_platform
 from profiles_made import made
 
 from pysw_cl.cli import main as cli
-from pysw_cl.cli.profile import UNITS, _seconds
+from pysw_cl.cli.devices import UNITS, _seconds
 from pysw_cl.folders import kernels_digest
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.profiles.profile import VARIABLE, Identity, Profile, save
