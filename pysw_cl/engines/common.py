@@ -75,9 +75,9 @@ def scored_spec(
 def bind(
     kernel: BoundKernel, buffers: Buffers, values: Mapping[str, Any], later: Collection[str] = ()
 ) -> None:
-    """Set all arguments of a kernel.  ``values``: by name, and others that are no arguments; a
-    buffer that is None becomes one of four bytes.  ``later``: arguments that each launch sets.
-    Raises InternalError if an argument is missing."""
+    """Set all arguments of a kernel to ``values``, which may have other names, too; None becomes a
+    buffer of four bytes.  ``later``: arguments that each launch sets.  Raises InternalError if an
+    argument is missing."""
     names = kernel.spec.places
     missing = names.keys() - values.keys() - set(later)
     if missing:

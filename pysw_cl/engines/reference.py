@@ -3,10 +3,9 @@
 Tests compare the device engines with this one, so it shares no code with them.  It fills three
 full matrices H, E and F of 64-bit integers, one row after the other: 32 bytes a cell.
 
-H and F of a row need the row above.  E(i, j) is the maximum over all k < j of what a gap costs that
-is opened after cell (i, k): H(i, k) - gap_open - (j - k) * gap_extend.  That is a running maximum
-along the row.  (Where H(i, k) is E(i, k) itself, the gap that ends there only goes on, which costs
-less than to open another one.  So E may be left out of H here.)
+H and F of a row need the row above.  E(i, j) is the maximum over all k < j of a gap that is opened
+after cell (i, k): H(i, k) - gap_open - (j - k) * gap_extend.  That is a running maximum along the
+row.  (E may be left out of H here: to go on with a gap costs less than to open another one.)
 
 The method: affine gaps in three matrices are Gotoh's (1982, J Mol Biol 162, 705-708).  The
 traceback goes through all three matrices, because one through H alone can confuse opening a gap
@@ -51,8 +50,8 @@ class Matrices:
     """H, E and F of one comparison: int64, (m + 1) x (n + 1), borders in row 0 and column 0.  They
     are the moves of a tile, too.
 
-    Column 0 of E holds E^ = max(E, H - gap_open) and row 0 of F holds F^ = max(F, H - gap_open), as
-    edges do.  Row 0 of E and column 0 of F are never read.
+    As edges do, column 0 of E holds E^ = max(E, H - gap_open), and row 0 of F holds F^ alike.  Row
+    0 of E and column 0 of F are never read.
     """
 
     h: Matrix

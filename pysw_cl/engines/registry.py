@@ -38,42 +38,32 @@ DIGITS, MOST_KEPT = 5, 1024
 LEAST, LATEST, LASTING = 3, 9, 600.0
 
 
-def _reference(device: Any, wishes: Wishes, timed: bool) -> Engine:
+def _reference(runtime: None, wishes: Wishes) -> Engine:
     engine = ReferenceEngine()
     engine.plan = make_plan(None, wishes, ReferencePlan())
     return engine
 
 
-def _wavefront(device: Any, wishes: Wishes, timed: bool) -> Engine:
+def _wavefront(runtime: Runtime, wishes: Wishes) -> Engine:
     from .wavefront.engine import WavefrontEngine
 
-    runtime, free = _runtime(device, timed), is_free(wishes)
+    free = is_free(wishes)
     if wishes is None or (isinstance(wishes, Mapping) and not wishes):
         plan = runtime.made_once("plan of the wavefront", make_plan)
     else:
         plan = make_plan(runtime, wishes)
-    return WavefrontEngine(runtime, plan, free, _row_scan if free else None)
+    return WavefrontEngine(runtime, plan, free, _rowscan if free else None)
 
 
-def _rowscan(device: Any, wishes: Wishes, timed: bool) -> Engine:
+def _rowscan(runtime: Runtime, wishes: Wishes = None) -> Engine:
+    """Without wishes: for tiles of the wavefront that it computes sooner."""
     from .rowscan.engine import RowscanEngine
 
-    runtime = _runtime(device, timed)
-    plan = make_plan(runtime, wishes, default_rowscan(runtime))
+    plan: Plan = runtime.made_once("plan of the row scan", default_rowscan)
+    if wishes is not None:
+        plan = make_plan(runtime, wishes, plan)
     assert isinstance(plan, RowscanPlan)
     return RowscanEngine(runtime, plan)
-
-
-def _row_scan(runtime: Runtime) -> Engine:
-    """The row scan by its default plan, for tiles of the wavefront that it computes sooner."""
-    from .rowscan.engine import RowscanEngine
-
-    return RowscanEngine(runtime, runtime.made_once("plan of the row scan", default_rowscan))
-
-
-def _runtime(device: Any, timed: bool) -> Runtime:
-    runtime = get_runtime(device)
-    return runtime.timed() if timed else runtime
 
 
 def is_free(wishes: Wishes) -> bool:
@@ -87,8 +77,9 @@ def is_free(wishes: Wishes) -> bool:
 class Row:
     """One engine of the table."""
 
-    #: Makes the engine from a device, the wishes for its plan, and whether its kernels are timed.
-    make: Callable[[Any, Wishes, bool], Engine]
+    #: Makes the engine from the runtime of a device, if it needs one, and the wishes for its plan.
+    make: Callable[[Any, Wishes], Engine]
+    needs_device: bool
     #: The class of its plans.
     plan: type[Plan]
     #: The plan of a device without wishes.
@@ -98,9 +89,9 @@ class Row:
 
 
 ENGINES = {
-    "wavefront": Row(_wavefront, Plan, default_plan, True),
-    "rowscan": Row(_rowscan, RowscanPlan, default_rowscan, False),
-    "reference": Row(_reference, ReferencePlan, lambda runtime: ReferencePlan(), False),
+    "wavefront": Row(_wavefront, True, Plan, default_plan, True),
+    "rowscan": Row(_rowscan, True, RowscanPlan, default_rowscan, False),
+    "reference": Row(_reference, False, ReferencePlan, lambda runtime: ReferencePlan(), False),
 }
 DEFAULT = "wavefront"
 
@@ -119,7 +110,11 @@ def row_of(wishes: Wishes) -> Row:
 def engine_for(device: Any, wishes: Wishes, timed: bool = False) -> Engine:
     """Make the engine that a plan names.  ``device`` is as `align` takes it; ``timed`` measures its
     kernels (`Engine.kernel_seconds`).  Raises PlanError or DeviceError."""
-    return row_of(wishes).make(device, wishes, timed)
+    row = row_of(wishes)
+    if not row.needs_device:
+        return row.make(None, wishes)
+    runtime = get_runtime(device)
+    return row.make(runtime.timed() if timed else runtime, wishes)
 
 
 def plan_on(runtime: Runtime, wishes: Wishes) -> Plan:
@@ -198,8 +193,7 @@ def by_time(device: Any, kind: Kind) -> list[tuple[Any, float]]:
 def attempts(device: Any, kind: Kind, timed: bool = True) -> Iterator[AbstractContextManager[Any]]:
     """The devices that ``device`` may mean for a kind of job, the soonest done first, each as a
     context in which the job runs there.  One that fails is passed over, with a RecomputedWarning,
-    unless it lacks memory; the error of the last is raised.  ``timed``: is it a call to learn
-    from?"""
+    unless it lacks memory or is the last.  ``timed``: is it a call to learn from?"""
     *others, (last, _) = by_time(device, kind)
     for one, _ in others:
         yield _on(one, kind, timed, other=True)

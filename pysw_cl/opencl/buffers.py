@@ -24,9 +24,7 @@ Asked = NDArray[Any] | int
 POOLED_BYTES = 1 << 23
 #: The most buffers that a pool keeps from job to job, and how many times its largest all may take.
 MOST_POOLED, MOST_POOLED_TIMES = 256, 8
-
-#: The most bytes of a constant that a pool keeps, how many it keeps, and of how many it knows that
-#: they were asked for once.
+#: Bytes of a constant that a pool keeps, constants that it keeps, and those that it has seen once.
 CONSTANT_BYTES, MOST_CONSTANTS, MOST_SEEN = 1 << 16, 64, 1024
 #: The one large buffer that a pool keeps: bytes that it may always have, at most, and that share of
 #: the device's memory in between.  A driver takes milliseconds to make one and to release it.
@@ -48,10 +46,9 @@ def _drop(*kept: dict[Any, Any], release: bool = False) -> None:
 class Pool:
     """Buffers of a thread that are kept from job to job, and used by one job at a time.
 
-    Buffers are reused in the order of requests: the k-th request of a job gets an earlier job's
-    k-th buffer if that is large enough.  They are released only all together, because a driver may
-    wait until the device is idle before it releases one.  Constants are kept by what they hold, and
-    so is one large buffer.
+    The k-th request of a job gets an earlier job's k-th buffer if that is large enough.  Buffers
+    are released only all together, because a driver may wait until the device is idle before it
+    releases one.  Constants, by what they hold, and one large buffer are kept, too.
     """
 
     #: Does a job use it now?
@@ -103,8 +100,7 @@ class Pool:
         return self._kept[self._asked, found]
 
     def constant(self, array: NDArray[Any]) -> Any:
-        """A buffer with a copy of ``array``, which no kernel writes; None if it is too large, or
-        was never asked for."""
+        """A buffer with a copy of ``array``; None if it is too large, or was never asked for."""
         if not 0 < array.nbytes <= CONSTANT_BYTES:
             return None
         key = array.tobytes()
@@ -118,8 +114,7 @@ class Pool:
         return self._constants[key]
 
     def large(self, size: int) -> Any:
-        """The large buffer, once a job; None if it is too small for these ``size`` bytes, and may
-        not become larger."""
+        """The large buffer, once a job; None if it may not have this size."""
         if not POOLED_BYTES < size <= self._most_large or self._large_lent:
             return None
         found = next((one for has, one in self._large.items() if has >= size), None)
@@ -148,7 +143,7 @@ class RetainedBuffers:
         return sum({id(edge.buffer): edge.buffer.size for edge in self.edges}.values())
 
     def take(self, size: int) -> Any:
-        """Take out the kept buffer if it has ``size`` bytes; else release it and return None."""
+        """Take out the kept buffer if it has ``size`` bytes; else release it."""
         kept, self._kept = self._kept, None
         if kept is None or kept.size >= size:
             return kept
@@ -166,10 +161,10 @@ class RetainedBuffers:
 class Buffers:
     """Allocates buffers for one job and frees them together; ``bytes`` is their size.
 
-    ``small``: take small buffers from this thread's pool, on devices where a copy costs less than a
-    new buffer.  ``pool``: take buffers from this pool.  ``retained``: the source of
-    buffers that outlive the job (:meth:`lasting`).  ``aside``: kernels are launched on another
-    queue, so :meth:`send` waits for copies.
+    ``small``: take small ones from this thread's pool, where a copy costs less than a new buffer.
+    ``pool``: take them from this pool.  ``retained``: the source of those that outlive the job
+    (:meth:`lasting`).  ``aside``: kernels are launched on another queue, so :meth:`send` waits for
+    copies.
     """
 
     def __init__(
@@ -215,8 +210,8 @@ class Buffers:
         return self.several({0: size})[0]
 
     def several(self, asked: Mapping[K, Asked], new: bool = False) -> dict[K, Any]:
-        """Buffers by name: as of :meth:`of` for arrays, as of :meth:`empty` for sizes.  ``new``:
-        none of a pool.  Raises DeviceMemoryError."""
+        """Buffers by name: copies of arrays, and empty ones of these sizes.  ``new``: none of a
+        pool.  Raises DeviceMemoryError."""
         made: dict[K, Any] = {}
         pool, device = None if new else self._pool, self._runtime.device
         context, limit = self._runtime.context, int(device.global_mem_size)
@@ -268,8 +263,7 @@ class Buffers:
         return self._held.pop()
 
     def again(self, buffer: Any, size: int) -> Any:
-        """``buffer`` (one of these, or None) if it has ``size`` bytes; else a new one, and
-        ``buffer`` is released."""
+        """``buffer`` (one of these, or None) if it has ``size`` bytes; else another one."""
         if buffer is not None:
             if buffer.size >= size:
                 return buffer
@@ -327,7 +321,6 @@ class Buffers:
 def read_beside(
     runtime: Runtime, buffer: Any, count: int, place: int, dtype: Any = np.int32
 ) -> NDArray[Any]:
-    """Read ``count`` numbers of a buffer from ``place`` on, without waiting for what is enqueued on
-    other queues."""
+    """``count`` numbers of a buffer from ``place`` on, whatever is enqueued on other queues."""
     with Buffers(runtime.beside(0)) as buffers:
         return buffers.read(buffer, count, place, dtype)

@@ -1,5 +1,4 @@
-"""Who is told that kernels are built, which takes seconds on some devices, once: the log, and a
-listener of the thread."""
+"""Who is told that kernels are built, which may take seconds: the log, and a thread's listener."""
 
 from __future__ import annotations
 
@@ -15,13 +14,12 @@ LOG = logging.getLogger("pysw_cl")
 class Build(NamedTuple):
     """The build of one program, or its reading from a file."""
 
-    #: The device's name.
+    #: The names of the device, and of the kernel that it is built for.
     device: str
-    #: The kernel that it is built for.
     kernel: str
-    #: Its number among the programs of the present call, from 1.
+    #: Its number among the programs of the present call, from 1, and the most that this needs, of
+    #: which some may be built already.
     number: int
-    #: The most programs that the call is expected to need, of which some may be built already.
     expected: int
     #: Is it read from a file that is kept (`pysw_cl.opencl.kernel_store`)?
     kept: bool

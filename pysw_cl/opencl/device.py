@@ -219,18 +219,16 @@ class Runtime:
         return self.kept("timed", lambda: self._with(times=KernelTimes()))
 
     def anew(self, salt: str) -> Runtime:
-        """A runtime of this device that has built nothing, with options of the compiler that no
-        cache knows: ``salt`` is a macro's value."""
+        """A runtime of this device that has built nothing, with compiler options that no cache
+        knows: ``salt`` is a macro's value."""
         return self._with(salt=f"-DSALT={salt}", programs={}, unlaunched={}, building={})
 
     def having(self, profile: Profile) -> Runtime:
-        """A runtime of this device that has this profile, whichever one is stored.  Programs are
-        shared: those of other build options are others."""
+        """A runtime of this device, and of its programs, with this profile in place of another."""
         return self._with(_own=profile)
 
     def beside(self, k: int) -> Runtime:
-        """This thread's k-th runtime with a queue of its own, which may run concurrently with other
-        queues."""
+        """This thread's k-th runtime with a queue of its own, beside which others may run."""
         return self.kept(f"beside {k}", lambda: self._with(_given=self._new_queue()))
 
     def forget(self) -> None:
@@ -291,9 +289,8 @@ def _meaning(device: str) -> tuple[str | None, ...]:
 
 
 def runtimes_to_choose_from(device: Any) -> list[Runtime]:
-    """The runtimes of all usable devices, if ``device`` leaves the choice to the program: "auto",
-    where no variable of the environment names one.  The first is the one that is preferred by its
-    kind; of devices of one kind there is one."""
+    """The runtimes of usable devices, one of each kind, the preferred kind first, if ``device``
+    leaves the choice to the program: "auto", where no variable of the environment names one."""
     _check_process()
     if not isinstance(device, str) or device.strip().lower() != "auto":
         return []

@@ -103,9 +103,7 @@ class KernelStore:
             self._dirs[digest] = {self.run.joinpath(*Path(name).parts[:2]) for name in names}
             for name in names:
                 place = self.run / name
-                # programs whose texts differ in what PoCL does not see share a folder, and it may
-                # run what is in it
-                if place.exists():
+                if place.exists():  # programs that are one to PoCL share what it may be running
                     continue
                 place.parent.mkdir(parents=True, exist_ok=True)
                 part = self.run / f"{secrets.token_hex(8)}.part"

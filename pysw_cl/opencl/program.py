@@ -38,7 +38,7 @@ INTEGERS: Mapping[str, type[np.integer[Any]]] = {"int": np.int32, "long": np.int
 
 @dataclass(frozen=True)
 class KernelSpec:
-    """A kernel's name, the files it is joined from and its arguments in order: "name" for a
+    """A kernel's name, the files it is joined from, and its arguments in order: "name" for a
     buffer, "name:int" for a 32-bit integer, "name:long" for a 64-bit one."""
 
     name: str
@@ -147,18 +147,15 @@ def _digest_of(info: DeviceInfo, key: Key) -> str:
 
 
 # Programs that are built while the device computes something else, for later calls.  Some drivers
-# let nothing begin while they build.  So such a build begins behind a launch that takes about as
-# long.  What was built once is on the driver's disk, and takes a moment from there.  An empty file
-# in the user's cache folder says so to later processes.
+# let nothing begin while they build, so a build begins behind a launch that takes about as long.
+# What was built once is on the driver's disk: an empty file in the user's cache folder tells later
+# processes.
 
 
 def soon_built(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> bool:
     """Was the program of ``spec`` built before, by this process or another one?"""
     key = key_of(runtime, spec, defines)
-    if key in runtime.programs:
-        return True
-    mark = _mark(runtime, key)
-    return mark is not None and mark.exists()
+    return key in runtime.programs or ((mark := _mark(runtime, key)) is not None and mark.exists())
 
 
 def note_built(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> None:
@@ -192,8 +189,7 @@ def build_meanwhile(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, in
 
 
 def wait_until_begun(event: Any) -> None:
-    """Wait a little until the device has begun a launch: a driver's thread hands it over, which a
-    build would keep waiting."""
+    """Wait a little until the driver's thread, which a build keeps waiting, has begun a launch."""
     status = cl.command_execution_status
     until = time.monotonic() + BEGIN_SECONDS
     while event.command_execution_status > status.RUNNING and time.monotonic() < until:
@@ -215,11 +211,8 @@ def running(runtime: Runtime, event: Any) -> bool:
 
 
 def when_over(event: Any, then: Callable[[], object]) -> None:
-    """Call ``then`` when a launch is complete, or has failed.
-
-    A thread looks now and then.  (A callback of the event, or a thread that waits for it, ends the
-    process with an error if that ends meanwhile: both are in foreign code then.)
-    """
+    """Call ``then`` when a launch is complete, or has failed.  A thread looks now and then: a
+    process that ended in a callback, or while a thread waited, would end with an error."""
 
     def watch() -> None:
         while int(event.command_execution_status) > 0:
