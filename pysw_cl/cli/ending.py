@@ -2,8 +2,7 @@
 
 Python would raise KeyboardInterrupt wherever the program is: in an import, which makes another
 error of it; in a destructor, where it is lost; and only later while a driver builds or computes.
-So a thread waits for signals, and ends the process.  Checkpoints and profiles are sound whenever.
-"""
+So a thread waits for signals, and ends the process.  What is saved is sound at any time."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The parser of the command line and of each subcommand; how the texts of options are read, and one
-table of the options: what each is called, how it is read, what it becomes, and what it is for."""
+"""The parser of the command line and of each subcommand, how options are read, and their table."""
 
 from __future__ import annotations
 
@@ -29,10 +28,8 @@ _RANGE = re.compile(r"([0-9][0-9,]*)-([0-9][0-9,]*)?")
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that says in one line what is wrong.
-
-    ``run``: the subcommand that it is of (None: its help is shown); ``examples``: command lines
-    that its help shows, without the program's name."""
+    """An argument parser that says in one line what is wrong.  ``run``: what its subcommand runs
+    (None: its help); ``examples``: command lines for its help, without the program's name."""
 
     def __init__(self, *, run: Run | None = None, examples: Sequence[str] = (), **options: Any):
         shown = "".join(f"\n  pysw-cl {one}" for one in examples)
@@ -43,8 +40,8 @@ class Parser(argparse.ArgumentParser):
         self._words: list[str] = []
 
     def declare(self, title: str, names: str, **other: Any) -> None:
-        """Declare some of `OPTIONS` in the group with this title ("options": that of ``--help``);
-        ``other``: what is said otherwise of them."""
+        """Declare some of `OPTIONS`, of which ``other`` is said otherwise, in the group with this
+        title ("options": that of ``--help``)."""
         known = {group.title: group for group in self._action_groups}
         group = known.get(title) or self.add_argument_group(title)
         for name in names.split():
@@ -339,8 +336,8 @@ def declare_compared(parser: Parser) -> None:
 
 
 def declare_run(parser: Parser, checkpoint: dict[str, str] | None = None) -> None:
-    """Declare where results go and how they are computed; ``checkpoint``: what is said otherwise of
-    ``--checkpoint``, if there is that option."""
+    """Declare where results go and how they are computed; ``checkpoint``: with ``--checkpoint``, of
+    which this is said otherwise."""
     parser.declare("output", f"{FORMAT} -o -v")
     parser.declare("run", "--plan")
     if checkpoint is not None:

@@ -125,10 +125,8 @@ class AlignedPair:
         return np.concatenate([np.zeros(0, np.int32), *self._pair_scores()])
 
     def rescore(self) -> int | float:
-        """The score recomputed from the path, the letters and the scoring alone.
-
-        Equal to ``score`` for every alignment.  Raises InputError without a path and
-        InternalError if path and coordinates disagree."""
+        """The score recomputed from the path, the letters and the scoring alone, always ``score``.
+        Raises InputError without a path and InternalError if path and coordinates disagree."""
         total = sum(int(scores.sum(dtype=np.int64)) for scores in self._pair_scores())
         gaps, query, target = self.path.in_gaps()
         total -= gaps * self.scoring.gap_open + (query + target) * self.scoring.gap_extend
@@ -136,8 +134,7 @@ class AlignedPair:
 
     def left_aligned(self: Pair) -> Pair:
         """This alignment with each gap at the first place behind the gap before it where the score
-        is the same, along the target, as minimap2 has it and VCF; ``left_align`` of `align` does
-        it.  Raises InputError without a path."""
+        is the same, as ``left_align`` of `align` has it.  Raises InputError without a path."""
         runs = self.path
         query, target = (view.read(0, len(view)) for view in self._views())
         how = self.scoring, self.mode, self.free_ends
@@ -213,8 +210,7 @@ class AlignedPair:
 
     def to_dict(self) -> dict[str, Any]:
         """What the result says, None for what was not computed: names and lengths of the sequences,
-        coordinates, strand, score, matches, columns, identity and cigar.  There is a
-        ``second_best`` only where it was asked for."""
+        coordinates, strand, score, matches, columns, identity, cigar, ``second_best`` if asked."""
         fields = FIELDS if self.second_best is None else (*FIELDS, "second_best")
         said = {name: getattr(self, name, None) for name in fields}
         for side, of in (("query", self.query), ("target", self.target)):

@@ -114,8 +114,7 @@ def merged(
     runs: Runs, bounds: NDArray[np.int64] | None = None
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
     """The moves of the runs and their lengths; neighbours with the same move are one.  ``bounds``,
-    also returned of these: the first run of each of several paths, then the number of all runs
-    (default: one path)."""
+    also of what is returned: the first run of each path (default: of one), then their number."""
     moves = OP_TO_MOVE[runs.ops]
     bounds = np.array([0, len(moves)]) if bounds is None else bounds
     first = np.ones(len(moves), np.bool_)
@@ -127,8 +126,7 @@ def merged(
 
 
 def piece_runs(scoring: Scoring, moves: Moves, query_on: Letters, target_on: Letters) -> Runs:
-    """The runs of a piece of a path with at least one move; ``query_on`` and ``target_on`` are the
-    letters of its diagonal moves, pair by pair."""
+    """The runs of some moves, one at least; of the diagonal ones these are the letters."""
     equal, kinds, ops = scoring.equal(query_on, target_on), moves.copy(), _UNKNOWN_TO_OP
     if equal is not None:
         kinds[moves == DIAGONAL], ops = equal * np.uint8(_MATCHING), _MOVE_TO_OP
@@ -141,8 +139,8 @@ def piece_runs(scoring: Scoring, moves: Moves, query_on: Letters, target_on: Let
 
 
 def joined(parts: Iterable[Runs]) -> Runs:
-    """The runs of a path from those of its pieces.  A run that continues in the next piece becomes
-    one run.  The arrays of the pieces may be changed."""
+    """The runs of a path from those of its pieces, whose arrays may be changed.  One that continues
+    in the next piece becomes one run."""
     ops, lengths = [np.zeros(0, np.uint8)], [np.zeros(0, np.int64)]
     for part in parts:
         continues = int(len(ops[-1]) > 0 and ops[-1][-1] == part.ops[0])
@@ -259,8 +257,7 @@ class PathReader:
         return FoundPath(path.row, path.column, runs, self._pairs - cost)
 
     def _take(self, path: BackwardPath) -> Iterator[tuple[Moves, View, View]]:
-        """The pieces that the traceback added since the last call, with the letters that each
-        consumes; the last piece of the path comes first."""
+        """The pieces that came since the last call, backward, and the letters of each."""
         new = path.moves[self._taken :]
         self._taken += len(new)
         row, column = place = self._place

@@ -101,9 +101,8 @@ class PathWords:
             return words, np.cumsum(offsets, out=offsets)
         lengths = offsets[1:].copy()
         np.cumsum(offsets, out=offsets)
-        return words[
-            np.arange(offsets[-1]) + np.repeat(self._starts - offsets[:-1], lengths)
-        ], offsets
+        places = np.arange(offsets[-1]) + np.repeat(self._starts - offsets[:-1], lengths)
+        return words[places], offsets
 
 
 def text_of(words: Words, offsets: Ints) -> tuple[NDArray[np.uint8], Ints]:
@@ -214,9 +213,8 @@ def move_left(
     """The runs of paths whose gaps have moved, the first run of each and the number of all.
 
     Path k has the runs ``bounds[k]`` to ``bounds[k + 1]``; the letters of all paths are joined.  A
-    gap goes to the first place behind the gap before it where the path scores the same.  It does
-    not go where it would cost something else: next to a gap of its kind if gaps have an opening,
-    and to the start of a path where it would cost nothing."""
+    gap goes to the first place behind the gap before it where the path scores the same; not where
+    it would cost something else: next to its kind if gaps have an opening, and to a free end."""
     moves, lengths, bounds = merged(runs, bounds)
     moves = np.insert(moves, bounds[:-1], WALL).astype(np.uint8)
     lengths = np.insert(lengths, bounds[:-1], 0).astype(np.int64)

@@ -38,8 +38,7 @@ def require() -> Any:
 
 
 def picture_plan(plan: dict[str, Any] | None, m: int, n: int) -> dict[str, Any] | None:
-    """The plan with tiles so small that a picture of m x n letters has about `TILES` along each
-    side; a plan that gives a tile size is not changed."""
+    """The plan, with about `TILES` tiles along each side of m x n letters unless it says others."""
     cells = max(LEAST_TILE, m * n // TILES**2)
     if cells > MOST_TILE or (plan and "tile_cells" in plan):
         return plan

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from ..errors import InputError, is_iterable
 from ..sequences.lent import refuse_masked
 from ..sequences.sequence import as_sequence
+from ..sequences.view import PLACES
 from .aligned_pair import FIELDS, AlignedPair
 from .pair_paths import as_table
 
 #: What an integer is that is not known, in arrays; it is None in dictionaries, NA in pandas.
 UNKNOWN = -1
 #: The fields whose integers may be unknown.
-COUNTS = ("query_start", "query_end", "target_start", "target_end", "matches", "columns")
+COUNTS = (*PLACES, "matches", "columns")
 #: Fields of text.
 TEXTS = ("query_name", "target_name", "strand", "cigar")
 #: The fields, and the one that only some results have.

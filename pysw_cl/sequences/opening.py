@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from ..errors import FormatError, InputWarning, warn
 from .alphabet import PIECE
@@ -30,7 +30,7 @@ _MOST = 6
 
 
 @contextmanager
-def opened(path: str, where: str) -> Iterator[BinaryIO]:
+def opened(path: str, where: str) -> Iterator[io.BufferedReader]:
     """The bytes of a file, or of standard input (which stays open) for "-", decompressed if it is
     gzip, bzip2, xz or zstd (found by content).
 

@@ -1,13 +1,14 @@
 """The sequences of a file, FASTA or FASTQ.
 
-Files are parsed in pieces, so that a record may be as long as a chromosome."""
+Files are parsed in pieces, so that a record may be as long as a chromosome, and as many bytes at
+once as one read gives, so that records of a slow pipe are not delayed."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Callable, Iterator
-from typing import BinaryIO
+from io import BufferedReader
 
 import numpy as np
 
@@ -69,7 +70,7 @@ def _raised(error: SequenceError) -> None:
     raise error
 
 
-def _first_line(file: BinaryIO, where: str, fastq: bool) -> tuple[bytes, int]:
+def _first_line(file: BufferedReader, where: str, fastq: bool) -> tuple[bytes, int]:
     """The first line that is not empty, which begins with > or @, and its number."""
     line, number = file.readline(PIECE).removeprefix(_BOM), 1
     while line and not line.strip(BLANKS):
@@ -89,7 +90,7 @@ def _first_line(file: BinaryIO, where: str, fastq: bool) -> tuple[bytes, int]:
 
 
 def _fasta_records(
-    file: BinaryIO, header: bytes, number: int, where: str, on_bad: OnBad
+    file: BufferedReader, header: bytes, number: int, where: str, on_bad: OnBad
 ) -> Iterator[Sequence]:
     """The records of a FASTA file, of which ``header``, line ``number``, is read already;
     ``where`` names it.
@@ -117,7 +118,7 @@ def _fasta_records(
             record.refuse(SequenceError(f"{wrong}there; end all lines with a line feed"))
         while True:
             if at == len(piece):
-                piece, at = _piece(file), 0
+                piece, at = file.read1(PIECE), 0
                 if not piece:
                     break
             starts = new_line and piece.startswith(b">", at)
@@ -134,17 +135,12 @@ def _fasta_records(
             yield Sequence(name, description, record.done())
 
 
-def _piece(file: BinaryIO) -> bytes:
-    """The next bytes, as many as one read gives, so that records of a slow pipe are not delayed."""
-    return file.read1(PIECE)  # type: ignore[attr-defined, no-any-return]
-
-
 def split_header(header: bytes) -> tuple[str, str]:
     """The name and the description in a header line, whose first byte is a mark."""
     words = header[1:].split(maxsplit=1)
-    name, description = (*words, b"", b"")[:2]
-    texts = (part.strip().decode("utf-8", "surrogateescape") for part in (name, description))
-    return next(texts), next(texts)
+    parts = (*words, b"", b"")[:2]
+    name, description = (part.strip().decode("utf-8", "surrogateescape") for part in parts)
+    return name, description
 
 
 def shown(line: bytes) -> str:
@@ -157,19 +153,19 @@ def what(name: str, number: int, where: str) -> str:
     return f"record {name!r} of {where} (line {number:,})"
 
 
-def _header(file: BinaryIO, piece: bytes, at: int) -> tuple[bytes, bytes, int]:
+def _header(file: BufferedReader, piece: bytes, at: int) -> tuple[bytes, bytes, int]:
     """The header line at ``at``, the piece in which it ends, and where it ends there."""
     start = b""
     while (stop := piece.find(b"\n", at)) < 0:
-        start, piece, at = start + piece[at:], _piece(file), 0
+        start, piece, at = start + piece[at:], file.read1(PIECE), 0
         if not piece:
             return start, b"", 0
     return start + piece[at : stop + 1], piece, stop + 1
 
 
 class _Letters:
-    """Collects the letters of one record, checked and in upper case, in one array that grows in
-    place: the system moves large blocks of memory by remapping their pages."""
+    """The letters of one record, checked and in upper case, in one array that grows in place: the
+    system moves large blocks of memory by remapping their pages."""
 
     def __init__(self, place: str, on_bad: OnBad) -> None:
         self._place, self._on_bad, self.letters = place, on_bad, Own()
@@ -201,14 +197,12 @@ class _Letters:
 
 
 def _fastq_records(
-    file: BinaryIO, header: bytes, number: int, where: str, on_bad: OnBad
+    file: BufferedReader, header: bytes, number: int, where: str, on_bad: OnBad
 ) -> Iterator[Sequence]:
     """The records of a FASTQ file (Cock et al. 2010, Nucleic Acids Res 38, 1767-1771), as
     `_fasta_records` takes it.  Letters or qualities on several lines, which that paper allows and
-    advises against, are refused.
-
-    After a bad record reading goes on with the next line that begins with @ and is followed by
-    letters and a line that begins with +."""
+    advises against, are refused.  After a bad record the next one begins with @, and has + on the
+    second line after that."""
     lines = [header]  # whole ones that are not parsed
     damaged = False  # what follows a bad record may be the rest of it
     for more in _lines(file):
@@ -242,10 +236,10 @@ def _fastq_records(
         on_bad(wrong)
 
 
-def _lines(file: BinaryIO) -> Iterator[list[bytes]]:
+def _lines(file: BufferedReader) -> Iterator[list[bytes]]:
     """The lines of a file without their ends, as many at once as one read gives."""
     started: list[bytes] = []  # the pieces of a line that is not read to its end
-    while piece := _piece(file):
+    while piece := file.read1(PIECE):
         first, *others = piece.split(b"\n")
         started.append(first)
         if others:

@@ -163,9 +163,8 @@ def as_letters(x: Any, what: str = "sequence", alphabet: Any = ANY) -> Letters:
     ``x`` is a str, bytes, bytearray, memoryview, one-dimensional uint8 array of ASCII letters (not
     codes), a `Sequence`, or a scikit-bio (or Biopython) sequence; ``what`` names it in messages.
     With an ``alphabet`` it is what `Alphabet` says; None: it is none of an alphabet.  The array may
-    share memory with ``x``.  Raises SequenceError for another type or shape, an empty sequence, a
-    character that is not printable ASCII, and gap characters.  `Scoring` checks for its alphabet.
-    """
+    share memory with ``x``.  Raises SequenceError for another type or shape, and for what
+    `check_letters` finds wrong."""
     letters = _raw_letters(x, what, alphabet)
     check_letters(letters, what)
     return letters

@@ -21,9 +21,9 @@ class SequenceSet(Sequence[Letters]):
     """Sequences whose letters lie one after the other in one array (uint8, ASCII), made by
     `from_sequences`, `from_arrays` or `open`.  Two sets of as many sequences make a `Batch`.
 
-    Sequence ``k`` is ``letters[starts[k]:ends[k]]``.  Neither an item nor a slice of a set copies
-    letters.  ``starts`` and ``ends`` are int64 arrays that rise, and there may be other letters
-    between two sequences.  Nobody may change them."""
+    Sequence ``k`` is ``letters[starts[k]:ends[k]]``, and neither an item nor a slice is a copy.
+    ``starts`` and ``ends`` are int64 arrays that rise; other letters may be between two sequences.
+    """
 
     letters: Letters
     starts: Lengths

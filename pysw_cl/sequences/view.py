@@ -23,6 +23,8 @@ Codes = NDArray[np.uint8]
 #: Pairs of letters by their positions from 0, 2 x count: in the query and in the target.  They are
 #: sorted by query position, then by target position, and no pair is there twice.
 Pairs = NDArray[np.int64]
+#: The names of the coordinates of a result.
+PLACES = ("query_start", "query_end", "target_start", "target_end")
 Strand = Literal["plus", "minus", "both"]
 STRANDS: tuple[Strand, ...] = get_args(Strand)
 
@@ -46,11 +48,8 @@ class View:
 
     def read(self, start: int, stop: int) -> Codes:
         """Codes ``[start, stop)`` of the view as a contiguous uint8 array."""
-        if self.reverse:
-            last = self.start + len(self)
-            part = self.codes[last - stop : last - start][::-1]
-        else:
-            part = self.codes[self.start + start : self.start + stop]
+        first = self.start + (len(self) - stop if self.reverse else start)
+        part = self.codes[first : first + stop - start][:: -1 if self.reverse else 1]
         if self.table is not None:
             return translated(self.table, part)
         return np.ascontiguousarray(part)
@@ -151,13 +150,9 @@ class Frame:
         """The coordinates of an alignment under the names that `Alignment` uses; ``start`` and
         ``end`` are (row, column) in the frame, or None."""
         (row, column), (row_end, column_end) = start or (None, None), end or (None, None)
-        query_start, query_end = self.rows(row, row_end)
-        return {
-            "query_start": query_start,
-            "query_end": query_end,
-            "target_start": None if column is None else self.column + column,
-            "target_end": None if column_end is None else self.column + column_end,
-        }
+        first = None if column is None else self.column + column
+        last = None if column_end is None else self.column + column_end
+        return dict(zip(PLACES, (*self.rows(row, row_end), first, last), strict=True))
 
 
 def check_strand(strand: Any, letters: str) -> None:

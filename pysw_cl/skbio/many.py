@@ -25,8 +25,8 @@ from ..drivers.options import ManyOptions, Resources
 from ..drivers.prepared import Batch
 from ..errors import InputError, RangeError
 from ..results.cigar import merged
-from ..results.formats.columns import PLACES
 from ..results.pair_paths import runs_of
+from ..sequences.view import PLACES
 from .encoding import DELEGATED, LETTERS, Coded, ErrorsOfOurs, NotOurs, Scores, coded, encoded
 from .pairs import pair_align, pair_path, result_of
 

@@ -1,9 +1,8 @@
 """The file formats of results: a registry with a row for each; the files beside this one have them.
 
-A writer is made for one file by `make_writer`, from what is the same for all of its results (a
-`Setting`); see `.writer.Writer`.  A reader is a function that turns the lines of a file into
-`.reading.Record` objects.  Files are imported when their format is used, because a command line
-names the formats before it needs NumPy."""
+A writer of one file is made by `make_writer`; see `.writer.Writer`.  A reader is a function that
+turns the lines of a file into `.reading.Record` objects.  Modules are imported when their format is
+used, because a command line names the formats before it needs NumPy."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...sequences.sequence import Sequence as Named, as_sequence
+from ...sequences.view import PLACES
 from ..aligned_pair import AlignedPair
 from ..cigar import Runs
 from .writer import Letters, Plain, Row, Writer, without_blanks
@@ -25,8 +26,6 @@ AT_ONCE = 1 << 14
 _KNOWN = 1 << 16
 #: Fewer numbers than this are not worth it.
 _FEW = 200
-#: The coordinates of a result.
-PLACES = ("query_start", "query_end", "target_start", "target_end")
 _row = partial(tuple.__new__, Row)
 
 
@@ -231,8 +230,7 @@ def columns_of(rows: Iterable[Row], most: int = AT_ONCE) -> Iterator[Columns]:
 
 
 class Table(Writer):
-    """Writes a table with tabs, a line for each result; ``columns`` makes the columns of some
-    results, of which there is at least one."""
+    """Writes a table with tabs; ``columns`` makes the columns of at least one result."""
 
     columns: Callable[[Columns], Iterable[Iterable[str]]]
 

@@ -2,9 +2,8 @@
 notebooks show of them.
 
 Between the letters, ``|`` is a match, ``:`` another pair with a positive score, ``.`` any other
-pair, and a blank a gap, as in EMBOSS.  The header names the whole scoring, so that the alignment
-can be made again from it.  Identity counts matches, and similarity pairs with a positive score;
-both, and gaps, are shares of all columns, as in EMBOSS."""
+pair, and a blank a gap.  The header names the whole scoring, and says identity (matches),
+similarity (pairs with a positive score) and gaps as shares of all columns.  All is as in EMBOSS."""
 
 from __future__ import annotations
 

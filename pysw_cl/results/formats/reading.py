@@ -1,5 +1,4 @@
-"""What readers have in common: the lines of a file, the records that they become, and errors with
-the number of the line."""
+"""What readers have in common: the lines of a file, which errors name, and their records."""
 
 from __future__ import annotations
 
