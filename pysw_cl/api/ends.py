@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -121,18 +122,17 @@ def best_ends_with(
     options = options.of_query(a)
     job = job_of(a, b, options, quiet)
     engine = make_engine(resources)
-    k, separation = int(options.k), int(options.min_separation)
-    jobs, found = job.strands(False), []
+    jobs, found, asked = job.strands(False), [], (options.k, options.min_separation, options.least)
     with told(resources.progress) as run, expecting(1):
         pair = PairProgress(run, engine.plan, job.frame.shape, False, len(jobs))
         for number, one in enumerate(jobs):
             tell = pair.strand(number).sweep()
-            cells = driver.best_ends(engine, one.problem, k, separation, options.least, tell)
+            cells = driver.best_ends(engine, one.problem, *asked, tell)
             found.append(_in_sequences(cells, one, options.strand != "plus"))
     every = np.concatenate(found)
     if len(jobs) == 1:
         return every
-    return every[np.argsort(-every["score"], kind="stable")[:k]]
+    return every[np.argsort(-every["score"], kind="stable")[: options.k]]
 
 
 def _in_sequences(cells: Cells, job: Job, stranded: bool) -> NDArray[Any]:
@@ -247,12 +247,11 @@ def trace_ends_with(
         stats.seconds = time.perf_counter() - started
         return results
 
-    rows, columns = job.frame.shape
     with told(resources.progress) as run, expecting(PROGRAMS["path"]):
         engine = make_engine(resources)
         if not hits:
             return []
-        results, wrong = checked(compute, engine, rows * columns)
+        results, wrong = checked(compute, engine, prod(job.frame.shape))
     if wrong is not None:
         results[0].stats.recomputed += 1
         warn(wrong, RecomputedWarning)
@@ -309,8 +308,7 @@ def _rows(ends: Any) -> Any:
         missing = [name for name in NAMES if name not in names]
         if missing:
             raise InputError(f"ends have no {', '.join(missing)}; they have {', '.join(names)}")
-        columns = [np.atleast_1d(ends[name]) for name in NAMES]
-        return np.stack([column.astype(np.float64) for column in columns], axis=1)
+        return np.stack([np.atleast_1d(ends[name]).astype(np.float64) for name in NAMES], axis=1)
     try:
         rows = np.array([tuple(end) for end in items(ends, "ends")], np.float64)
         if rows.size == 0:

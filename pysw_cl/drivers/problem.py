@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, InternalError, choice, is_flag, shown
+from ..results.cigar import QUERY, TARGET
 from ..scoring.scoring import Scoring
 from ..sequences.view import View
 from ..tiles.contract import HeldFound
@@ -20,7 +21,6 @@ from ..tiles.tile import Area, Bound, Costs, Hit, Limits, Traced, Want
 
 Mode = Literal["local", "global"]
 MODES: tuple[Mode, ...] = get_args(Mode)
-CONSUMES_TARGET, CONSUMES_QUERY = 1, 2
 #: What other tools call global comparisons with free ends: the ``free_ends`` of each, as they are
 #: given in Python and in the shell, and what more there is to say.
 _FREE_MODES = {
@@ -111,16 +111,15 @@ class Problem(Rectangle):
         give any end.  ``least``: a score that some path of a global comparison has.  With
         ``prune``, cells that cannot reach either are skipped.
         """
-        (m, n), local, want = self.shape, self.is_local, self.want
-        # the empty local alignment is known; it sorts behind every positive score
-        bound = Bound(0, m, n, self.scoring.highest)
-        if local and beat is not None and beat > 0:  # as if found before this matrix's first cell
-            bound = replace(bound, score=beat, row=0, column=0)
-            want = replace(want, threshold=beat + 1)
-        if prune and not local and least is not None:
-            bound = replace(bound, score=least, row=m + 1, column=n + 1)
-            return replace(want, threshold=least), Limits(bound=bound)
-        return want, Limits(bound=bound if prune and local else None)
+        (m, n), want, highest = self.shape, self.want, self.scoring.highest
+        if not self.is_local:
+            if not prune or least is None:
+                return want, Limits()
+            return replace(want, threshold=least), Limits(Bound(least, m + 1, n + 1, highest))
+        bound = Bound(0, m, n, highest)  # the empty alignment, behind every positive score
+        if beat is not None and beat > 0:  # as if found before this matrix's first cell
+            bound, want = Bound(beat, 0, 0, highest), replace(want, threshold=beat + 1)
+        return want, Limits(bound if prune else None)
 
     def best_end(self, hits: Iterable[Hit]) -> Hit:
         """The best of ``hits`` and of the ends that are known without a sweep: the empty local
@@ -161,9 +160,7 @@ class Path(Costs):
 
     def forward(self) -> NDArray[np.uint8]:
         """All moves, the first one first."""
-        if not self.moves:
-            return np.zeros(0, np.uint8)
-        return np.concatenate(self.moves)[::-1]
+        return np.concatenate([np.zeros(0, np.uint8), *self.moves])[::-1]
 
     def follow(self, traced: Traced, row: int = 0, column: int = 0) -> None:
         """Add the part in a tile that begins after so many rows and columns."""
@@ -179,10 +176,10 @@ class Path(Costs):
         if self.ended or problem.is_local:
             return
         if self.row and not free.lead_target:
-            self.moves.append(np.full(self.row, CONSUMES_QUERY, np.uint8))
+            self.moves.append(np.full(self.row, QUERY, np.uint8))
             self.row = 0
         if self.column and not free.lead_query:
-            self.moves.append(np.full(self.column, CONSUMES_TARGET, np.uint8))
+            self.moves.append(np.full(self.column, TARGET, np.uint8))
             self.column = 0
 
     @classmethod

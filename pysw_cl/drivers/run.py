@@ -48,7 +48,7 @@ def run(
     `time.perf_counter`; a checkpoint counts its own time.  Raises InternalError for a path that
     fails its check in two computations.
     """
-    done, warned = list[tuple[Job, Found]](), list[str]()
+    done = list[tuple[Job, Found]]()
     pair: PairProgress | None = None
     result: Alignment | None = None
     for k, this in enumerate(jobs):
@@ -62,11 +62,11 @@ def run(
             compute = partial(_found, this, resources, pair.strand(k), part)
             computed, wrong = checked(compute, engine, prod(shape))
             found, result = computed
-            if wrong is not None:
-                found.stats.recomputed += 1
-                warned.append(wrong)
+            found.stats.recomputed += wrong is not None
             if part is not None:
                 part.save(found)
+            if wrong is not None:
+                warn(wrong, RecomputedWarning)
         done.append((this, found))
     this, found = done[0]
     total = found.stats
@@ -79,8 +79,6 @@ def run(
             found = found._replace(second_best=second)
     if started is not None:
         total.seconds = time.perf_counter() - started
-    for wrong in warned:
-        warn(wrong, RecomputedWarning)
     if result is not None and len(jobs) == 1:
         return result
     return alignment_of(this, found._replace(stats=total))

@@ -19,6 +19,7 @@ import numpy as np
 from ..planning.execution import Execution, HeldWhole
 from ..planning.path_grid import grid_places
 from ..planning.plan_fields import tile_shape
+from ..results.cigar import DIAGONAL, QUERY, TARGET
 from ..results.stats import Stats
 from ..sequences.view import Pairs
 from ..tiles.contract import Engine
@@ -28,7 +29,7 @@ from ..tiles.special_lines import SweptGrid
 from ..tiles.sweep import sweep
 from ..tiles.tile import Area, Costs, Hit, Want
 from .job import Found, Job, path_of
-from .problem import CONSUMES_QUERY, CONSUMES_TARGET, Path, Problem
+from .problem import Path, Problem
 from .progress import Tell, TopProgress
 from .traceback import trace_back
 
@@ -88,9 +89,9 @@ def find_top(
 def aligned_pairs(path: Path) -> Pairs:
     """The pairs of letters that a path aligns: those of its diagonal moves (2 x pairs)."""
     moves = path.forward()
-    rows = path.row + np.cumsum(moves != CONSUMES_TARGET)
-    columns = path.column + np.cumsum(moves != CONSUMES_QUERY)
-    diagonal = (moves != CONSUMES_TARGET) & (moves != CONSUMES_QUERY)
+    rows = path.row + np.cumsum(moves != TARGET)
+    columns = path.column + np.cumsum(moves != QUERY)
+    diagonal = moves == DIAGONAL
     return np.stack([rows[diagonal], columns[diagonal]]).astype(np.int64) - 1
 
 

@@ -16,7 +16,7 @@ from ..sequences.alphabet import COMPLEMENT, Letters
 from ..sequences.sequence import Sequence
 from ..sequences.view import View
 from ..tiles.slabs import TileMap
-from .cigar import OP_TO_MOVE, QUERY, TARGET, Runs, merged, on_diagonal
+from .cigar import OP_TO_MOVE, QUERY, TARGET, Runs, check_region, merged, on_diagonal
 from .pair_paths import move_left
 from .stats import Stats
 
@@ -161,6 +161,8 @@ class AlignedPair:
         On the minus strand those of the query fall.  Raises InputError without a path."""
         moves = OP_TO_MOVE[self.path.columns()]
         i0, i1, j0, j1 = self._places()
+        letters = int((moves != TARGET).sum()), int((moves != QUERY).sum())
+        check_region(letters, (i1 - i0, j1 - j0))
         table = np.full((len(moves), 2), -1, np.int64)
         table[moves != TARGET, 0] = np.arange(i0, i1)[:: -1 if self.strand == "minus" else 1]
         table[moves != QUERY, 1] = np.arange(j0, j1)

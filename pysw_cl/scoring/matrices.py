@@ -4,13 +4,8 @@ Named are NCBI's BLOSUM and PAM series, DAYHOFF, GONNET and NUC.4.4.  Their scor
 ``data/matrices.txt``, equal to NCBI's files and, where they overlap, to scikit-bio's, Biopython's
 and parasail's copies.
 
-Files are in NCBI's format, as BLAST, EMBOSS and parasail read them.  Lines that begin with ``#``
-are comments.  The first other line has the letters of the columns, and each further line a letter
-and its scores, separated by blanks.
-
 Databases of proteins have three letters that most matrices leave out.  U is selenocysteine, O is
-pyrrolysine, and J is leucine or isoleucine, which mass spectrometry cannot tell apart.  NCBI's
-BLAST scores U as C and O as X, and its tables of BLOSUM62 have a row for J.
+pyrrolysine, and J is leucine or isoleucine, which mass spectrometry cannot tell apart.
 """
 
 from __future__ import annotations
@@ -114,10 +109,11 @@ def load_matrix(name: str) -> tuple[NDArray[np.int32], str]:
 
 
 def read_matrix(path: str | os.PathLike[str]) -> tuple[Values, str]:
-    """The matrix of a file (float64, square, rows for the query) and its letters in the order of
-    the columns.
+    """The matrix of a file in NCBI's format, as BLAST, EMBOSS and parasail read it (float64,
+    square, rows for the query), and its letters in the order of the columns.
 
-    Rows may stand in another order.  Raises FormatError, which names the line, for a file that
+    The first line but comments (``#``) has the letters of the columns, and each further one a
+    letter and its scores, in any order.  Raises FormatError, which names the line, for a file that
     cannot be read or is not in the format.
     """
     where, text = _text(path, "a matrix in NCBI's format")
@@ -204,10 +200,11 @@ def is_protein(letters: str) -> bool:
 def with_stand_ins(values: Values, letters: str) -> tuple[Values, str, str]:
     """A matrix with rows and columns for those of J, U and O that it lacks.
 
-    ``values``: square, rows for the query; ``letters``: its alphabet.  U takes the scores of C, O
-    those of X.  J takes those that NCBI has for BLOSUM62; in another matrix the mean of I and L,
-    rounded up to the matrix's unit.  Returns (values, letters, the letters that were added); an
-    alphabet that is not one of proteins, or has no room, is returned as it is.
+    ``values``: square, rows for the query; ``letters``: its alphabet.  As in NCBI's BLAST, U takes
+    the scores of C, O those of X, and J in BLOSUM62 those of NCBI's table; in another matrix J
+    takes the mean of I and L, rounded up to the matrix's unit.  Returns (values, letters, the
+    letters that were added); an alphabet that is not one of proteins, or has no room, is returned
+    as it is.
     """
     upper = letters.upper()
     missing = [c for c in STAND_INS if c not in upper and (c != "O" or "X" in upper)]

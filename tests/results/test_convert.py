@@ -8,6 +8,7 @@ import pickle
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 from helpers import IMPORTS
 
 import pysw_cl
-from pysw_cl.errors import InputError
+from pysw_cl.errors import InputError, InternalError
 
 A, B = "TTGATTACAGGCATTTACA", "GATTCCAGGCTTTTTTACAGG"
 
@@ -171,6 +172,15 @@ def test_without_a_path() -> None:
     with pytest.raises(InputError, match="needs a path"):
         r.to_paf()
     assert "score" in str(r) and repr(r).startswith("<Alignment local")
+
+
+def test_a_path_that_does_not_fit_the_places() -> None:
+    r = pysw_cl.align(A, B)
+    assert r.target_end is not None
+    wrong = replace(r, target_end=r.target_end - 1)
+    for name in ("aligned_pairs", "coordinate_map", "rescore"):
+        with pytest.raises(InternalError, match=r"letters of a region of"):
+            getattr(wrong, name)()
 
 
 def test_results_are_equal_that_say_the_same() -> None:
