@@ -23,7 +23,7 @@ import numpy as np
 
 from ..engines.reference import ReferenceEngine
 from ..engines.registry import engine_for, plan_on
-from ..errors import InternalError, PlanError
+from ..errors import InternalError
 from ..opencl.device import Runtime
 from ..planning.parameters import Number
 from ..planning.plan import Plan
@@ -139,11 +139,7 @@ class Subject:
 
     def _possible(self, values: Values) -> bool:
         """Can the device run these values?"""
-        try:
-            self.setup(values)[1].check_on(self.runtime.facts)
-        except PlanError:
-            return False
-        return True
+        return not any(self.setup(values)[1].wrong_on(self.runtime.facts))
 
     def setup(self, values: Values) -> tuple[Runtime, Plan]:
         """The device and the plan that values mean."""

@@ -258,25 +258,11 @@ class Plan(PlanFields):
 class StriplessPlan(Plan):
     """The plan of an engine that has no strips."""
 
-    @cached_property
-    def strip_rows(self) -> int:
-        """Tiles of any height are as good."""
-        return 1
-
-    @property
-    def captures_inside(self) -> bool:
-        """There are no strips."""
-        return False
-
-    @property
-    def device_rows(self) -> int:
-        """A tile of one row is as fast as a higher one."""
-        return 1
-
-    @property
-    def pipeline_lag(self) -> int:
-        """There is no pipeline: no row is computed ahead of another."""
-        return 0
+    #: Tiles of any height are as good, and those of one row as fast.
+    strip_rows = device_rows = 1
+    #: No row is computed ahead of another.
+    pipeline_lag = 0
+    captures_inside = False
 
     def moves_cost(self, alpha: int, m: int, n: int) -> float:
         """Its cells."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from math import isqrt
@@ -180,36 +180,37 @@ class PlanFields:
 
     def check_on(self, device: DeviceFacts | None) -> None:
         """Raise PlanError if the engine cannot run this plan on the device (None: on any)."""
+        for said in self.wrong_on(device):
+            raise PlanError(f"plan: {said}")
+
+    def wrong_on(self, device: DeviceFacts | None) -> Iterator[str]:
+        """Why the engine cannot run this plan on the device (None: on any)."""
         lanes, T = self.lanes, self.T
         if self.form not in self.forms:
-            raise PlanError(
-                f"plan: form {self.form!r} does not exist for {self.engine}; "
-                f"there are {', '.join(self.forms)}"
-            )
+            known = ", ".join(self.forms)
+            yield f"form {self.form!r} does not exist for {self.engine}; there are {known}"
         if lanes not in tuple(LANE_SETS):
-            raise PlanError(f"plan: lanes {lanes!r} do not exist; there are {', '.join(LANE_SETS)}")
-        if T not in self.lane_set.T:
-            raise PlanError(f"plan: {lanes} runs T in {self.lane_set.T}, not {T}")
+            yield f"lanes {lanes!r} do not exist; there are {', '.join(LANE_SETS)}"
+        lane_set = self.lane_set
+        if T not in lane_set.T:
+            yield f"{lanes} runs T in {lane_set.T}, not {T}"
         if device is None:
             return
-        name, why = device.name, device.why
+        name, why, per_item = device.name, device.why, lane_set.per_item
         if lanes in device.refused_lanes:
-            raise PlanError(f"plan: {lanes} lanes are not for {name}: {why['refused_lanes']}")
+            yield f"{lanes} lanes are not for {name}: {why['refused_lanes']}"
         if device.least_T > T:
-            least = f"at least {device.least_T} on {name}"
-            raise PlanError(f"plan: T is {least}, not {T}: {why['least_T']}")
-        set_of, per_item = self.lane_set, self.lane_set.per_item
+            yield f"T is at least {device.least_T} on {name}, not {T}: {why['least_T']}"
         if per_item is None:
             return
-        if device.most_items < set_of.group(T):
-            most = f"at most {device.most_items} work-items a group"
-            raise PlanError(f"plan: {name} runs {most}, T is {T}")
+        if device.most_items < lane_set.group(T):
+            yield f"{name} runs at most {device.most_items} work-items a group, T is {T}"
         warp = per_item * device.warp_width
-        if set_of.of_warps and warp != T:
+        if lane_set.of_warps and warp != T:
             width = f"{per_item} a work-item of a warp"
-            raise PlanError(f"plan: {lanes} lanes are {width}: on {name} T is {warp}, not {T}")
+            yield f"{lanes} lanes are {width}: on {name} T is {warp}, not {T}"
         if device.local_bytes < LANE_BYTES * T:
-            raise PlanError(f"plan: T={T} needs {LANE_BYTES * T} bytes of local memory")
+            yield f"T={T} needs {LANE_BYTES * T} bytes of local memory"
 
     def __repr__(self) -> str:
         return f"<Plan {self}>"

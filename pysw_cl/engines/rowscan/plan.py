@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ...errors import PlanError
 from ...planning.facts import DeviceFacts
 from ...planning.geometry import TileShape
 from ...planning.lane_sets import LANE_SETS
@@ -68,21 +68,17 @@ class RowscanPlan(StriplessPlan):
         T = max(one for one in LANE_SETS[ITEMS].T if one <= min(most, ITEMS_T))
         return replace(self, lanes=ITEMS, T=T, alpha=ITEMS_ALPHA)
 
-    def check_on(self, device: DeviceFacts | None) -> None:
+    def wrong_on(self, device: DeviceFacts | None) -> Iterator[str]:
         """See `Plan`."""
-        super().check_on(device)
+        yield from super().wrong_on(device)
         items, three = self.lanes == ITEMS, self.form == THREE_LAUNCH
         if three and not items:
-            raise PlanError(f"plan: the form {THREE_LAUNCH} has {ITEMS} lanes, not {self.lanes}")
+            yield f"the form {THREE_LAUNCH} has {ITEMS} lanes, not {self.lanes}"
         if three and self.alpha not in ITEM_COLUMNS:
-            raise PlanError(
-                f"plan: the form {THREE_LAUNCH} has alpha in {ITEM_COLUMNS}, not {self.alpha}"
-            )
+            yield f"the form {THREE_LAUNCH} has alpha in {ITEM_COLUMNS}, not {self.alpha}"
         if device is not None and items and not three and self.T in device.refused_row_items:
-            raise PlanError(
-                f"plan: the row scan with {ITEMS} lanes does not run T={self.T} on "
-                f"{device.name}: {device.why['refused_row_items']}"
-            )
+            refused, why = f"T={self.T} on {device.name}", device.why["refused_row_items"]
+            yield f"the row scan with {ITEMS} lanes does not run {refused}: {why}"
 
     @property
     def segment(self) -> int:
