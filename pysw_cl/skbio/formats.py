@@ -16,13 +16,12 @@ import pandas as pd
 from skbio.io import create_format
 from skbio.io.format import blast6 as theirs
 
+from ..api.files import write
 from ..errors import FormatError, InputError, printable
-from ..results.alignment import Alignment
-from ..results.formats import make_writer
 from ..results.formats.blast import STANDARD, fields_asked
 from ..results.formats.paf import read
 from ..results.formats.reading import Lines, Record
-from ..results.formats.writer import Setting, row_of, without_blanks
+from ..results.formats.writer import without_blanks
 
 paf = create_format("paf")
 
@@ -77,7 +76,7 @@ def _frame(fh: TextIO, cls: Any = None) -> pd.DataFrame:
 
 @paf.writer(None)  # type: ignore[untyped-decorator]
 def _write_results(obj: Iterable[Any], fh: TextIO) -> None:
-    _write(obj, fh, "paf", ())
+    write(obj, fh, "paf")
 
 
 @paf.writer(pd.DataFrame)  # type: ignore[untyped-decorator]
@@ -113,7 +112,7 @@ def _text(value: Any) -> Any:
 @theirs.blast6.writer(None)  # type: ignore[untyped-decorator]
 def _write_blast(obj: Iterable[Any], fh: TextIO, columns: Sequence[str] = STANDARD) -> None:
     """The standard columns, or those that are asked for by BLAST's names."""
-    _write(obj, fh, "blast6", tuple(columns))
+    write(obj, fh, "blast6", fields=columns)
 
 
 @theirs.blast6.writer(pd.DataFrame)  # type: ignore[untyped-decorator]
@@ -131,12 +130,3 @@ def _write_blast_frame(obj: pd.DataFrame, fh: TextIO) -> None:
         else:
             shown[name] = shown[name].map(_text)
     shown.to_csv(fh, sep="\t", header=False, index=False, na_rep="N/A", quoting=QUOTE_NONE)
-
-
-def _write(results: Iterable[Any], fh: TextIO, format: str, fields: tuple[str, ...]) -> None:
-    writer = None
-    for one in results:
-        if not isinstance(one, Alignment):
-            raise InputError(f"results are alignments, not {type(one).__name__}")
-        writer = writer or make_writer(format, Setting("path", one.scoring, fields=fields))
-        fh.write(writer.text([row_of(one)]))

@@ -143,9 +143,9 @@ class BatchEngine:
     ) -> InLanes:
         """How the pairs of these groups are computed.  ``how``: one of `pair_batch.WANTS`.
         ``tops``: are these wanted (not of "score")?  ``boxes``: are they boxes of a matrix?"""
-        score, letters = self.tables.file(self.lanes, width), self.tables.letters
-        about = self.local, groups, self.runtime.facts, tops, boxes
-        return InLanes(self.lanes, width, score, letters, how, *about)
+        tables, about = self.tables, (self.local, groups, self.runtime.facts, tops, boxes)
+        score = tables.file(self.lanes, width)
+        return InLanes(self.lanes, width, score, tables.letters, how, *about)
 
     def kept_codes(
         self, text: NDArray[np.uint8], pairs: Ints, groups: Groups, width: int, most: int
@@ -177,11 +177,9 @@ class BatchEngine:
         own: dict[str, Any] = {"keep": 0, "near": near_step}
         with Running(self.runtime, memory, self.vectors) as batch:
             buffers, results = batch.buffers, batch.lend("results", sizes["results"])
-            shared: dict[str, Any] = {"ends": self.ends, "results": results}
-            if lent is None or not lent.there:
-                shared["text"] = memory.letters(text, buffers)
-            else:
-                shared["text"] = self._codes  # nobody looks at the letters
+            there = lent is not None and lent.there  # then nobody looks at the letters
+            letters = self._codes if there else memory.letters(text, buffers)
+            shared: dict[str, Any] = {"ends": self.ends, "results": results, "text": letters}
             if lent is not None and lent.all:
                 shared["pairs"], places = lent.of.pairs_buffer, lent.of.places_buffer
             else:
@@ -189,7 +187,7 @@ class BatchEngine:
             if lent is not None:
                 if not lent.all:
                     places = memory.sent("kept places", lent.of.places[lent.groups], buffers)
-                codes, own["keep"] = {"kept": lent.of.buffer, "kept_at": places}, 1 + lent.there
+                codes, own["keep"] = {"kept": lent.of.buffer, "kept_at": places}, 1 + there
             if execution.tops:
                 ends = np.cumsum(groups.sides).reshape(-1, 2)
                 shape = execution.top_lines, self.lanes.pairs(execution.width)
@@ -200,7 +198,7 @@ class BatchEngine:
             batch.found = batch.array("found", (NUMBERS[execution.output] + 1, len(pairs)))
             shared = self.sweep(execution, buffers, shared, own | codes)
             batch.fetch_to(batch.found[:-1], results)
-            if lent is None or not lent.there:
+            if not there:
                 batch.fetch_to(batch.found[-1], results, 4 * (RESULTS - 1) * len(pairs))
             if batch.tops is not None:
                 batch.fetch_to(batch.tops.lines, tops)
