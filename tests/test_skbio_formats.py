@@ -66,7 +66,7 @@ def test_results_are_written() -> None:
         out = io.StringIO()
         skbio.io.write(given(results), format=format, into=out)
         assert out.getvalue() == written(results, ours)
-    with pytest.raises(InputError, match="results are alignments.*not int"):
+    with pytest.raises(InputError, match=r"results are alignments.*not int"):
         skbio.io.write(given([5]), format="paf", into=io.StringIO())
     scores = [pysw_cl.align("ACGT", "ACGT", output="score", plan=PLAN)]
     with pytest.raises(InputError, match="paf needs a path"):

@@ -7,7 +7,7 @@ part, the host lays out the next.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -156,14 +156,14 @@ class BatchDriver(Batches):
         step = max(1, AT_ONCE * lanes * size * len(some) // letters)
         for start in range(0, len(some), step):
             at = slice(start, start + step)
-            self._compute(Pieces.of(some.take(at), own[at], size), how)
+            self._compute(Pieces(some.take(at), own[at], size), how)
         return part.take(~chosen)
 
     def _compute(self, pieces: Pieces, how: str) -> None:
         """Compute the pairs of a part in pieces."""
         part, known = pieces.whole, self.found.values
         first = "score" if how == "score" and "target_end" not in known else "ends"
-        found = PairResults.empty(len(pieces.part), FIELDS[first])
+        found = PairResults(len(pieces.part), FIELDS[first])
         found.stats = self.found.stats
         tuning = replace(self.tuning, wasted_cells=1 << 50)  # the last lanes may be empty
         beside = Batches(self.engine, self.one, lambda *_: None, tuning)
@@ -242,29 +242,24 @@ def lonely(part: Part, cells: int, mates: int, lane_cells: float = 0) -> Bools:
     return np.asarray((found > cells) & (as_large < enough))
 
 
-@dataclass(frozen=True)
 class Pieces:
-    """The pieces of the targets of the pairs ``whole``.  Each has the letters before it that a path
-    to its first letter may take, so the best end of a pair is the best one of its pieces: H of no
-    cell is too high, and that of cells outside the overlap is right."""
+    """Pieces of ``size`` letters of the targets of the pairs ``whole``.  Each has the letters
+    before it that a path to its first letter may take (``reach``), so the best end of a pair is the
+    best one of its pieces: H of no cell is too high, and that of cells outside the overlap is
+    right."""
 
-    whole: Part
-    part: Part
-    #: Where the pieces of each pair begin among all, and the letters of its target before each.
-    firsts: Lengths
-    before: Lengths
-
-    @classmethod
-    def of(cls, whole: Part, reach: Lengths, size: int) -> Pieces:
-        """Pieces of ``size`` letters, with the ``reach`` of each pair's paths before them."""
+    def __init__(self, whole: Part, reach: Lengths, size: int) -> None:
         counts = -(-whole.n.astype(np.int64) // size)
-        owner, firsts = np.repeat(np.arange(len(whole)), counts), counts.cumsum() - counts
-        start = (np.arange(len(owner)) - firsts[owner]) * size
-        before = np.maximum(start - reach[owner], 0)
+        owner = np.repeat(np.arange(len(whole)), counts)
+        #: Where the pieces of each pair begin among all.
+        self.firsts = counts.cumsum() - counts
+        start = (np.arange(len(owner)) - self.firsts[owner]) * size
+        #: The letters of its target before each.
+        self.before = np.maximum(start - reach[owner], 0)
         pairs = whole.pairs[owner]
-        pairs[:, 2] += before.astype(np.int32)
-        pairs[:, 3] = np.minimum(start + size, whole.n[owner]) - before
-        return cls(whole, Part(np.arange(len(owner)), whole.text, pairs), firsts, before)
+        pairs[:, 2] += self.before.astype(np.int32)
+        pairs[:, 3] = np.minimum(start + size, whole.n[owner]) - self.before
+        self.whole, self.part = whole, Part(np.arange(len(owner)), whole.text, pairs)
 
     def best(self, found: PairResults) -> Ints:
         """The best score of each pair and, if there are ends, the row and the column of the first

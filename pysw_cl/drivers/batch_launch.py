@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.batch.bounds import (
+from ..engines.batch.scores import (
     FREE_QUERY,
     counts_fit,
     global_fits,

@@ -4,7 +4,7 @@ batches."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,36 +40,26 @@ UNKNOWN = -1
 AT_ONCE = 1 << 22
 
 
-@dataclass
 class PairResults:
-    """The results of all pairs."""
+    """The results of ``count`` pairs with the fields ``names``, to be filled in."""
 
-    #: A column for each field but the CIGAR, of 32 bits, or of 64 where a number needs them; the
-    #: score in the scoring's integers.
-    values: dict[str, NDArray[np.signedinteger]]
-    #: The paths; None if they are not wanted.
-    paths: PathWords | None
-    #: Of each pair: is the query on the minus strand?
-    minus: Minus
-    #: Was it aligned alone?  Was it left out, because of its score?
-    alone: NDArray[np.bool_]
-    left: NDArray[np.bool_]
-    #: Letters of each query.
-    query_lengths: NDArray[np.int64]
-    stats: Stats = field(default_factory=Stats)
-    #: Why each path that was computed again was wrong.
-    wrong: list[str] = field(default_factory=list)
-
-    @classmethod
-    def empty(cls, count: int, names: Sequence[str]) -> PairResults:
-        """Results of ``count`` pairs with the fields ``names``, to be filled in."""
+    def __init__(self, count: int, names: Sequence[str]) -> None:
         numbers = [name for name in names if name not in ("cigar", "strand")]
-        values: dict[str, NDArray[Any]] = {name: np.empty(count, np.int32) for name in numbers}
-        if "query_start" in values and "target_start" not in values:
-            values["query_start"][:] = UNKNOWN
-        paths = PathWords(count) if "cigar" in names else None
-        minus, alone, left = (np.zeros(count, np.bool_) for _ in range(3))
-        return cls(values, paths, minus, alone, left, np.zeros(count, np.int64))
+        #: A column for each field but the CIGAR, of 32 bits, or of 64 where a number needs them;
+        #: the score in the scoring's integers.
+        self.values: dict[str, NDArray[Any]] = {name: np.empty(count, np.int32) for name in numbers}
+        if "query_start" in numbers and "target_start" not in numbers:
+            self.values["query_start"][:] = UNKNOWN
+        #: The paths; None if they are not wanted.
+        self.paths = PathWords(count) if "cigar" in names else None
+        #: Of each pair: is the query on the minus strand?  Was it aligned alone?  Was it left out,
+        #: because of its score?
+        self.minus, self.alone, self.left = (np.zeros(count, np.bool_) for _ in range(3))
+        #: Letters of each query.
+        self.query_lengths = np.zeros(count, np.int64)
+        self.stats = Stats()
+        #: Why each path that was computed again was wrong.
+        self.wrong: list[str] = []
 
     def put(self, name: str, k: int, value: int) -> None:
         """The value of one pair."""
@@ -80,8 +70,10 @@ class PairResults:
     def beside(self, names: Sequence[str]) -> PairResults:
         """Results of the same pairs with other fields.  What is known of the pairs, and what they
         cost, is shared."""
-        other = PairResults.empty(len(self.alone), names)
-        return replace(self, values=other.values, paths=other.paths, minus=other.minus)
+        other = PairResults(len(self.alone), names)
+        other.alone, other.left, other.query_lengths = self.alone, self.left, self.query_lengths
+        other.stats, other.wrong = self.stats, self.wrong
+        return other
 
     def take(self, other: PairResults, chosen: NDArray[np.bool_]) -> None:
         """Take over the ``chosen`` pairs of other results with the same fields."""
@@ -171,7 +163,7 @@ class OneByOne:
         #: How often a pair is computed in batches; one that is aligned alone counts as often.
         self.sweeps = 1
         #: The results of all pairs.
-        self.found = PairResults.empty(len(pairs), options.fields)
+        self.found = PairResults(len(pairs), options.fields)
         self.scoring, self.mode, self.strand = options.scoring, options.mode, options.strand
         self._options, self.second_best = {"": options.for_one()}, options.second_best
         self._resources = AlignResources(

@@ -10,7 +10,7 @@ from aligning import NO_FREE_ENDS
 from helpers import ALL_FREE_ENDS, Case, make_scoring, match_scoring
 from many import check, skip_lanes
 
-from pysw_cl.engines.batch.bounds import (
+from pysw_cl.engines.batch.scores import (
     counts_fit,
     global_fits,
     local_floor,

@@ -15,7 +15,7 @@ from tuned import tuned
 import pysw_cl
 from pysw_cl.drivers.batch_layout import parts
 from pysw_cl.drivers.options import FIELDS
-from pysw_cl.engines.batch.bounds import global_fits, path_reach
+from pysw_cl.engines.batch.scores import global_fits, path_reach
 from pysw_cl.scoring.scoring import Scoring
 
 LETTERS = np.frombuffer(b"ACGT", np.uint8)

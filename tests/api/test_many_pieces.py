@@ -21,14 +21,14 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many pairs were compared in pieces at once, and how many pieces they were."""
     skip_lanes("vector")
     counts: list[int] = []
-    real = batch.Pieces.of
+    real = batch.Pieces
 
     def counted(part: Any, reach: Any, size: int) -> Any:
         pieces = real(part, reach, size)
         counts.extend((len(part), len(pieces.part)))
         return pieces
 
-    monkeypatch.setattr(batch.Pieces, "of", counted)
+    monkeypatch.setattr(batch, "Pieces", counted)
     monkeypatch.setattr(batch, "FULL", 0)  # however many lanes there are
     return counts
 

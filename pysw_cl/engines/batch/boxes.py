@@ -17,10 +17,10 @@ from ...scoring.scoring import Scoring
 from ...sequences.view import View
 from ...tiles.contract import BoxEnd, BoxPath
 from ...tiles.tile import Box
-from .bounds import local_limit
 from .engine import BatchEngine
 from .kept import Ints
 from .running import Running
+from .scores import local_limit
 
 #: The first width that is tried.  Lanes of 8 bits hold no box: H is high where it begins.
 LEAST_WIDTH = 16

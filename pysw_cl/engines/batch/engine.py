@@ -21,10 +21,9 @@ from ...planning.pair_batch import RESULTS, TRACED, Groups, InLanes
 from ...scoring.precision import UNREACHABLE
 from ...scoring.scoring import Scoring
 from ..common import FreeEnd
-from .bounds import local_floor
 from .kept import Ints, KeptCodes, KeptStore, LentCodes, RetainedMemory
 from .running import Running, Tops, gather
-from .tables import Tables
+from .scores import Tables, local_floor
 
 #: For row 0 and for column 0: which end must be free to get there for nothing, and to end there.
 OUTSIDE = (
