@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields as dataclass_fields, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Any, TextIO
 
@@ -32,12 +32,12 @@ from ..results.formats import (
     make_writer,
     reader_of,
 )
-from ..results.formats.columns import AT_ONCE, Columns, TableRows, columns_of
+from ..results.formats.columns import AT_ONCE, TableRows, columns_of
 from ..results.formats.files import opened, written
 from ..results.formats.reading import Lines, Record
 from ..results.formats.short import WIDTH, folded
 from ..results.formats.writer import Letters, Row, Setting, mode_in_words, row_of, without_blanks
-from ..scoring.scoring import make_scoring
+from ..scoring.scoring import make_scoring, names_of
 from ..sequences.alphabet import PIECE, is_nucleotide
 from ..sequences.lent import refuse_masked
 from ..sequences.sequence import Sequence as NamedSequence, as_sequence, check_letters
@@ -112,7 +112,8 @@ def write(
     writer = make_writer(name, setting)
     with written(path) as stream:
         stream.write(writer.header())
-        for part in _parts(rows):
+        # those of an iterator one by one, as they come
+        for part in columns_of(rows, AT_ONCE if isinstance(rows, list) else 1):
             stream.write(writer.text(part))
         stream.write(writer.end())
 
@@ -244,8 +245,9 @@ def _table_rows(
     if numbers is not None:
         pairs = [pairs[k] for k in numbers]
         names = None if names is None else [names[k] for k in numbers]
-    known = {one.name for one in dataclass_fields(ManyOptions) if one.init}.union(_ELSE)
-    if other := next((name for name in asked if name not in known), None):
+    if other := next(
+        (name for name in asked if name not in {*names_of(ManyOptions), *_ELSE}), None
+    ):
         raise InputError(f"align_many has no argument {other!r}, so write has none")
     options = ManyOptions(**{name: value for name, value in asked.items() if name not in _ELSE})
     common = {"mode": options.mode, "scoring": options.scoring, "free_ends": options.free}
@@ -296,16 +298,11 @@ def _alignments(results: Any, depth: int = 3) -> Iterator[Alignment]:
             yield from _alignments(one, depth - 1)
 
 
-def _parts(rows: Iterable[Row]) -> Iterator[Columns]:
-    """Rows that are written at once; those of an iterator one by one, as they come."""
-    return columns_of(rows, AT_ONCE if isinstance(rows, list) else 1)
-
-
 def _targets_of(rows: Iterable[Row]) -> list[tuple[str, int]]:
     """Names and lengths of the targets of results, in their order."""
     found: dict[str, Letters] = {}
     last: Letters | None = None
-    for target in chain.from_iterable(part.letters()[1] for part in _parts(rows)):
+    for target in chain.from_iterable(part.letters()[1] for part in columns_of(rows)):
         if target is last:
             continue
         last = target

@@ -124,14 +124,16 @@ class BatchEngine:
     def outside(self, tops: Tops, k: int, pair: Ints, start: Ints, end: Ints) -> int:
         """The highest score of an end of pair k of a batch that is outside the rectangle from
         ``start`` to ``end`` (row, column)."""
-        group, lane = divmod(k, tops.lines.shape[1])
+        lines, firsts = tops
+        floor = self._floor(8 * lines.itemsize)
+        group, lane = divmod(k, lines.shape[1])
         best, scoring = 0 if self.local else UNREACHABLE, self.scoring
         for side, lead, trail in OUTSIDE:
             length, i, j = int(pair[2 * side + 1]), int(start[side]), int(end[side])
-            at = int(tops.firsts[group, side])
+            at = int(firsts[group, side])
             for first, last in ((at, at + i), (at + j, at + length)):
                 if first < last:
-                    best = max(best, int(tops.lines[first:last, lane].max()) - tops.floor)
+                    best = max(best, int(lines[first:last, lane].max()) - floor)
             if self.ends & trail:
                 gap = scoring.gap_open + scoring.gap_extend * int(pair[3 - 2 * side])
                 best = max(best, 0 if self.ends & lead else -gap)
@@ -191,16 +193,16 @@ class BatchEngine:
                 ends = np.cumsum(groups.sides).reshape(-1, 2)
                 shape = execution.top_lines, self.lanes.pairs(execution.width)
                 lines = np.empty(shape, f"i{execution.width // 8}")
-                batch.tops = Tops(lines, ends - groups.sides, self._floor(execution.width))
+                batch.tops = lines, ends - groups.sides
                 tops = batch.lend("tops", sizes["tops"])
-                own |= {"tops": tops, "tops_at": buffers.of(batch.tops.firsts)}
+                own |= {"tops": tops, "tops_at": buffers.of(batch.tops[1])}
             batch.found = batch.array("found", (NUMBERS[execution.output] + 1, len(pairs)))
             shared = self.sweep(execution, buffers, shared, own | codes)
             batch.fetch_to(batch.found[:-1], results)
             if not there:
                 batch.fetch_to(batch.found[-1], results, 4 * (RESULTS - 1) * len(pairs))
             if batch.tops is not None:
-                batch.fetch_to(batch.tops.lines, tops)
+                batch.fetch_to(batch.tops[0], tops)
             if execution.stores_moves:
                 self._trace(batch, shared if lent is None else shared | codes, execution)
             batch.begin()

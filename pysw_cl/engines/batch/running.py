@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,19 +15,9 @@ from .kept import Ints, RetainedMemory
 
 Words = NDArray[np.uint32]
 
-#: The queue of a thread's runtime on which results are read while kernels run.
-READING = 0
-
-
-@dataclass(frozen=True)
-class Tops:
-    """The highest score of an end in each row and each column of the pairs of a batch."""
-
-    #: A line of lanes for each row and column, and the first ones of each group (n x 2).
-    lines: NDArray[np.signedinteger]
-    firsts: NDArray[np.int64]
-    #: What a score of 0 is.
-    floor: int
+#: The highest score of an end in each row and each column of the pairs of a batch: a line of lanes
+#: for each, and the first lines of each group (n x 2).
+Tops = tuple[NDArray[np.signedinteger[Any]], NDArray[np.int64]]
 
 
 class Running:
@@ -117,9 +106,9 @@ class Running:
             self._free()
 
     def read(self, out: NDArray[Any], buffer: Any, start: int = 0) -> None:
-        """Fill ``out`` now, beside what the device computes."""
+        """Fill ``out`` now, on a queue beside that of the kernels that run."""
         if out.size:
-            queue = self._runtime.beside(READING).queue
+            queue = self._runtime.beside(0).queue
             cl.enqueue_copy(queue, out, buffer, src_offset=start, is_blocking=True)
 
     def _free(self) -> None:
