@@ -102,7 +102,7 @@ class BatchDriver(Batches):
             known = ends[2, part.index] >= 0
             if known.any():
                 near = part.take(known)
-                self._begin(self._near(near, ends[:, near.index]), how)
+                self._begin(self._next(near, ends[:, near.index], "ends"), how)
                 part = part.take(~known)
         part = self._in_pieces(part, how)
         mates, lane_cells = tuning.cpu_mates, 0.0

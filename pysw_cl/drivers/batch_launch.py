@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,18 +35,6 @@ Ints = NDArray[np.int32]
 Bools = NDArray[np.bool_]
 
 
-class Under(NamedTuple):
-    """A batch that the device computes.  ``wanted`` of its pairs: if not ``how``, their ends are
-    found first.  ``lent``: the kept codes that it makes or uses."""
-
-    part: Part
-    width: int
-    how: str
-    wanted: str
-    lent: LentCodes | None
-    batch: Running
-
-
 class Batches:
     """What is under way on a `BatchEngine`.
 
@@ -69,11 +57,13 @@ class Batches:
         self.cuts = self.vector and (engine.local or engine.ends == FREE_QUERY)
         least = local_width(engine.scoring) if engine.local else 16
         self.least_width = max(least, engine.lanes.widths[0])
-        self.under_way: deque[Under] = deque()
+        #: Batches that the device computes: the pairs, the width, how, what is wanted of them (if
+        #: that is not how, their ends are found first), and the kept codes that it makes or uses.
+        self.under_way: deque[tuple[Part, int, str, str, LentCodes | None, Running]] = deque()
         #: Pairs that are to be aligned alone.
         self.single: list[int] = []
         #: Cells of pairs whose whole matrices were swept for their paths: "all", those "near" the
-        #: ends of the paths (`_near`), and those "between" their starts and ends.
+        #: ends of the paths (`_next`), and those "between" their starts and ends.
         self.paths = Counter[str]()
         self.minus: Minus | None = None
         self.choose: Choose | None = None
@@ -86,9 +76,10 @@ class Batches:
 
     def _begin(self, part: Part, how: str, wanted: str = "") -> None:
         """Start the batches of a part, each pair in the narrowest lanes that may hold it.
-        ``wanted``: see `Under`; "": the same as ``how``."""
+        ``wanted``: see `under_way`; "": the same as ``how``."""
         engine, wanted = self.engine, wanted or how
-        least, counts = max(16 if how == "counts" else 8, self.least_width), how == "counts"
+        counts = how == "counts"
+        least = max(16 if counts else 8, self.least_width)
         for width in engine.lanes.widths:
             if width < least or not len(part):
                 continue
@@ -136,7 +127,7 @@ class Batches:
             execution = engine.execution(groups, width, how, tops)
             lent = None if codes is None else codes.lend(start // lanes, groups.count)
             batch = engine.start(some.text, some.pairs, execution, lent, near)
-            self.under_way.append(Under(some, width, how, wanted, lent, batch))
+            self.under_way.append((some, width, how, wanted, lent, batch))
             cost = Stats({f"batch/{engine.lanes.name}/{width}": some.all_cells}, 1 + moves)
             self.found.stats.add_cost(cost)
 
@@ -149,8 +140,7 @@ class Batches:
         """Wait for the oldest batches and take their results, until ``most`` are under way.  Pairs
         that outgrew their lanes start again in wider ones."""
         while len(self.under_way) > most:
-            under = self.under_way.popleft()
-            part, width, how, wanted, lent, batch = under
+            part, width, how, wanted, lent, batch = self.under_way.popleft()
             batch.finish(None if self.found.paths is None else self.found.paths.room)
             found = batch.found
             if not (lent is not None and lent.there) and found[-1].any():
@@ -165,7 +155,7 @@ class Batches:
                     self.tops[int(part.index[k])] = batch.tops, k, part.pairs[k]
             all_sure = sure.all()
             if how == wanted:
-                self._take(under, sure)
+                self._take(part, batch, sure)
             else:
                 some, ends = (part, found) if all_sure else (part.take(sure), found[:, sure])
                 self._begin(self._next(*self._wanted(some, ends), how), wanted)
@@ -193,7 +183,11 @@ class Batches:
         """The letters in which paths are looked for, after what was ``found`` of them."""
         if how == "score":
             return replace(part, kept=False)
-        return part.before(found, *found[3:5]) if how == "starts" else self._near(part, found)
+        if how == "starts":
+            return part.before(found, *found[3:5])
+        reach = self._reach(found[1], found[0])
+        assert reach is not None
+        return part.before(found, found[1], reach)
 
     def _align_alone(self) -> None:
         """Align the pairs that are left alone, on the better strands where these are known."""
@@ -201,12 +195,6 @@ class Batches:
         for k in numbers:
             strand = "" if self.minus is None else ("minus" if self.minus[k] else "plus")
             self.done(self.one.align(k, strand), 1 if strand else self.one.sweeps)
-
-    def _near(self, part: Part, found: Ints) -> Part:
-        """What is near the ends of pairs, in which their paths are."""
-        reach = self._reach(found[1], found[0])
-        assert reach is not None
-        return part.before(found, found[1], reach)
 
     def _reach(self, rows: Ints, scores: Ints | None = None) -> Lengths | None:
         """See `path_reach`."""
@@ -223,10 +211,9 @@ class Batches:
         many = self.vector or part.all_cells >= self.tuning.gpu_near_cells * len(part)
         return many and not self.scoring.by_position  # whose kernels begin with the first position
 
-    def _take(self, under: Under, sure: Bools) -> None:
+    def _take(self, part: Part, batch: Running, sure: Bools) -> None:
         """Take the results of a batch; those of pairs that are not ``sure``, because they have
         outgrown their lanes, will be found again."""
-        part, batch = under.part, under.batch
         found, traced, values = batch.found, batch.traced, self.found.values
         if part.whole is not None:  # rows and columns of the whole matrix
             found[1:3] += part.whole[:, 1:3].T
