@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 from ..drivers.progress import Progress, RunProgress, Stage
 from ..opencl.builds import Build, listening
 
-#: Seconds before a bar is drawn first, and from then on between two drawings.
-DELAY, TICK = 0.5, 0.2
-#: The seconds after which it is shown that kernels are built: what was built before is read from
-#: disk in less.
-BUILD_SECONDS = 1.0
+#: Seconds before a bar is drawn first, and from then on between two drawings; and those after which
+#: it is shown that kernels are built: what was built before is read from disk in less.
+DELAY, TICK, BUILD_SECONDS = 0.5, 0.2, 1.0
 #: A speed is that of so many seconds, or of this share of the run where that is more; of its stage
 #: alone once that has taken so long.
 SECONDS, SHARE, LEAST = 3.0, 0.2, 1.0
@@ -87,7 +85,7 @@ class ProgressBar:
                 total, stage = self._now
                 self._pairs_before += stage.of if stage.name == "pairs" else 1
                 self._cells_before += total
-            self._now = None
+                self._now = None
 
     def __call__(self, done: int, total: int, stage: Stage) -> None:
         """``done`` of ``total`` cells of the run are done."""
@@ -154,24 +152,24 @@ class ProgressBar:
 
     def _draw(self) -> None:
         """Draw the line, if anything is known."""
-        now, known = monotonic() - self._started, self._pairs is not None or not self._pairs_before
+        now, run = monotonic() - self._started, self._now
+        known = run is not None and (self._pairs is not None or not self._pairs_before)
         if self._building is not None and now >= self._building[1] + BUILD_SECONDS:
             what, rest = self._building[0], f" {duration(now - self._building[1])}"
-        elif self._now is not None:
-            what, rest = self._texts(now, self._now[1], known)
+        elif run is not None:
+            what = "" if run[1].name == "pairs" else f"{run[1]}: "
+            rest = " " + ", ".join(self._parts(now, run[1], known))
         else:
             return
         bar = self._bar = _new_bar(self._stream) if self._bar is None else self._bar
-        known &= self._now is not None
         bar.bar_format = f"{what}{{percentage:5.1f}}%|{{bar}}|{rest}" if known else what + rest
         bar.n = self._drawn
         bar.refresh()
         self._shown = True
 
-    def _texts(self, now: float, stage: Stage, known: bool) -> tuple[str, str]:
-        """What stands before the share, and after the bar.  ``known``: is it known how much there
-        is in all?"""
-        last, parts, is_pairs = self._reports[-1], list[str](), stage.name == "pairs"
+    def _parts(self, now: float, stage: Stage, known: bool) -> Iterator[str]:
+        """What stands after the bar.  ``known``: is it known how much there is in all?"""
+        last, is_pairs = self._reports[-1], stage.name == "pairs"
         risen, since = last - self._reports[0], now - self._waited - last[0]
         rise, rate, speed = risen[1:] / max(1e-9, risen[0], since)  # it falls without a report
         share = self._share
@@ -181,19 +179,16 @@ class ProgressBar:
         self._drawn = max(self._drawn, share)
         if is_pairs or self._pairs is not None or self._pairs_before:
             whole = self._pairs or (stage.of if is_pairs else None)
-            parts.append(
-                f"{int(last[2]):,} of {whole:,} pairs" if whole else f"{int(last[2]):,} pairs"
-            )
+            yield f"{int(last[2]):,}{f' of {whole:,}' if whole else ''} pairs"
             if rate:
-                parts.append(f"{rate:,.0f} pairs/s" if rate >= 10 else f"{rate:.2g} pairs/s")
+                yield f"{rate:,.0f} pairs/s" if rate >= 10 else f"{rate:.2g} pairs/s"
         if speed >= 1e7:
-            parts.append(f"{speed / 1e9:.2f} GCUPS")
+            yield f"{speed / 1e9:.2f} GCUPS"
         rise = rise if rise > 0 else self._predicted
         if known and rise and not self._closed.is_set():
-            parts.append(f"{duration(max(0.0, (1 - self._share) / rise - since))} left")
+            yield f"{duration(max(0.0, (1 - self._share) / rise - since))} left"
         else:
-            parts.append(duration(now))
-        return "" if is_pairs else f"{stage}: ", " " + ", ".join(parts)
+            yield duration(now)
 
 
 def duration(seconds: float) -> str:

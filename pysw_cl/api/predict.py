@@ -44,10 +44,7 @@ def predict(
     prune: bool = True,
     plan: Plan | Mapping[str, Any] | None = None,
 ) -> Prediction:
-    """How long :func:`align` will take, before it begins.
-
-    The time follows from what a run does (columns of strips, launches, letters) and from the times
-    of each in the device's profile, which :func:`tune` measures; others ship.
+    """How long :func:`align` will take, by what it does and the times in the device's profile.
 
     Parameters
     ----------
@@ -66,11 +63,10 @@ def predict(
     Returns
     -------
     Prediction
-        ``seconds``, and the ``interval`` in which nine of ten runs are; ``parts`` of it;
-        ``first_use``, the seconds to build kernels on top of it the first time; ``gcups`` (10^9
-        cells a second, pruned ones, too), and the ``gcups_limit`` of matrices without end, where
-        all are computed; ``memory`` (bytes on the device), and ``too_large``: why it does not fit
-        there, or None; ``way``, ``plan`` and ``source``: what computes it, and whose times.
+        ``seconds``, their ``interval`` and ``parts``; ``first_use``, the seconds to build kernels
+        on top of them; ``gcups`` (10^9 cells a second, pruned ones, too) and ``gcups_limit``;
+        ``memory`` (bytes on the device), and ``too_large``: why it does not fit there, or None;
+        ``way``, ``plan`` and ``source``: what computes it, and whose times.
 
     Raises
     ------
@@ -85,12 +81,11 @@ def predict(
     limit of the speed.  Here the terms follow from B, T, alpha and the shape, too.  Of a global
     comparison all cells are counted; a diagonal band (``max_cost`` of :func:`align`) takes less.
     """
-    options = made_of(AlignOptions, locals())
-    job = None
-    numbers = [not isinstance(one, str | bytes) and not hasattr(one, "__len__") for one in (a, b)]
-    if numbers[0] != numbers[1]:
+    options, job = made_of(AlignOptions, locals()), None
+    a_is_number, b_is_number = (not hasattr(one, "__len__") for one in (a, b))
+    if a_is_number != b_is_number:
         raise InputError("give two lengths or two sequences, not one of each")
-    if numbers[0]:
+    if a_is_number:
         if query_range is not None or target_range is not None:
             raise InputError("query_range and target_range go with sequences, not with lengths")
         m, n = _length(a, "a"), _length(b, "b")

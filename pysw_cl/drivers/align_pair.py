@@ -17,9 +17,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ..planning.execution import HeldWhole
-from ..planning.path_grid import special_lines, strip_rows
+from ..planning.path_grid import special_lines
 from ..planning.plan import Plan
-from ..planning.sizes import COMPRESSED_CELL_BYTES
 from ..results.cigar import PathReader
 from ..results.stats import Stats
 from ..tiles.contract import Engine
@@ -188,9 +187,7 @@ class Search:
             return SweptGrid.over(self.problem.edges, [0, m], [0, n]), False
 
         fits = partial(self.engine.compresses, self.problem.scoring, m, n)
-        quantum = strip_rows(self.engine.plan, *shape)
-        cell_bytes = COMPRESSED_CELL_BYTES if shape == (m, n) else None
-        *lines, compresses = special_lines(tuning, m, n, quantum, cell_bytes, fits)
+        *lines, compresses = special_lines(self.engine.plan, m, n, shape, fits, tuning)
         return SweptGrid.over(self.problem.edges, *lines), compresses
 
     def found(self, swept: Swept) -> Found:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..planning.path_grid import special_lines, strip_rows
+from ..planning.path_grid import special_lines
 from ..planning.plan_fields import tile_shape
 from ..results.cigar import FoundPath
 from ..results.pair_paths import runs_of
@@ -313,8 +313,7 @@ class TracedEnds(Costs):
             moves, grid = tile.moves, SweptGrid.over(edges, [], [])
         else:
             shape = plan.tile_shape(m, n)
-            quantum = strip_rows(plan, *shape)
-            rows, columns, _ = special_lines(plan.tuning.traceback, m, n, quantum)
+            rows, columns, _ = special_lines(plan, m, n, shape)
             moves, grid = None, SweptGrid.over(edges, rows, columns)
             self.add_cost(sweep(engine, problem, grid.saving(), shape=shape))
         try:

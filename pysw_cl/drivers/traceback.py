@@ -91,7 +91,7 @@ def _step(engine: Engine, problem: Problem, grid: RestartPoints, area: Area, pat
         path.follow(traced, cell.row, cell.column)
         path.add_cost(result)
         return
-    shape, rows, columns = finer_grid(engine.plan, m, n, most)
+    shape, rows, columns = finer_grid(engine.plan, m, n)
     finer = SweptGrid.over(edges, rows, columns)
     path.add_cost(sweep(engine, problem.inside(cell), finer.saving(), shape=shape))
     while path.inside(cell):

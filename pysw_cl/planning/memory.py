@@ -65,16 +65,8 @@ def device_memory(given: Given, m: int, n: int, free_ends: tuple[bool, ...] = NO
     shape = plan.tile_shape(m, n)
     rows, columns, compressed = [0, m], [0, n], False
     if given.paths:
-        able = plan.captures_inside and given.device.speculative and shape == (m, n)
-        able = able and path_grid.compressible(given.scoring)
-        rows, columns, compressed = path_grid.special_lines(
-            plan.tuning.traceback,
-            m,
-            n,
-            path_grid.strip_rows(plan, *shape),
-            sizes.COMPRESSED_CELL_BYTES if able else None,
-            lambda lines: given.lines_fit(whole, lines, lines),
-        )
+        fits = partial(path_grid.compresses, plan, given.scoring, given.device, m, n)
+        rows, columns, compressed = path_grid.special_lines(plan, m, n, shape, fits)
     most, *kept = sweeps.sweep(rows, columns, shape, whole)
     if not given.paths or isinstance(plan, StriplessPlan):
         return most
@@ -248,7 +240,7 @@ class _Sweeps:
         buffers, _ = self._tile(TileShape(max(1, high), columns, moves=True))
         part = Memory.of(buffers)
         most = part._replace(total=part.total - buffers.get("moves", 0) + cells // 2)
-        shape, *grid = path_grid.finer_grid(plan, rows, columns, cells)
+        shape, *grid = path_grid.finer_grid(plan, rows, columns)
         swept, *kept = self.sweep(grid[0], grid[1], shape, TileShape(rows, columns))
         return most.or_more(swept).or_more(self.trace(*map(_widest, grid)), sum(kept))
 

@@ -13,7 +13,7 @@ from .geometry import cuts
 from .parameters import SpeculationTuning, TracebackTuning, Tuning
 from .plan import MOVES_CHUNK, Plan
 from .plan_fields import tile_shape
-from .sizes import GROUP_CELLS, bus_bytes, state_bytes
+from .sizes import COMPRESSED_CELL_BYTES, GROUP_CELLS, bus_bytes, state_bytes
 
 #: Special columns of one tile are multiples of this, because turns of lanes of 11 bits end with
 #: even columns (cl/wavefront/mixed.clh).
@@ -59,25 +59,26 @@ def most_pieces(tuning: TracebackTuning, m: int, n: int, compressed: float | Non
 
 
 def special_lines(
-    tuning: TracebackTuning,
+    plan: Plan,
     m: int,
     n: int,
-    strip_rows: int,
-    compressed: float | None = None,
-    fits: Callable[[int], bool] = bool,
+    shape: tuple[int, int],
+    fits: Callable[[int], bool] | None = None,
+    tuning: TracebackTuning | None = None,
 ) -> tuple[list[int], list[int], bool]:
-    """The special rows and columns of an m x n matrix, from 0 to m and to n, with rows at multiples
-    of ``strip_rows``, and whether they are compressed: only if there can be more of them then.
+    """The special rows and columns of an m x n matrix in tiles of this ``shape``, from 0 to m and
+    to n, and whether they are compressed: only in one tile, and if there can be more of them then.
+    Rows end strips.
 
-    ``compressed``: bytes of a compressed cell, None if there are none.  ``fits(lines)``: can so
-    many lines each way be compressed on the device?
+    ``fits(lines)``: can so many lines each way be compressed on the device?  (None: no.)
     """
+    tuning = tuning or plan.tuning.traceback
     pieces, compresses = most_pieces(tuning, m, n), False
-    if compressed is not None:
-        more = most_pieces(tuning, m, n, compressed)
+    if fits is not None and shape == (m, n):
+        more = most_pieces(tuning, m, n, COMPRESSED_CELL_BYTES)
         if more > pieces and fits(more - 1):
             pieces, compresses = more, True
-    rows = grid_places(tuning, m, strip_rows, pieces)
+    rows = grid_places(tuning, m, strip_rows(plan, *shape), pieces)
     return rows, grid_places(tuning, n, COLUMN_QUANTUM, pieces), compresses
 
 
@@ -89,15 +90,12 @@ def compressible(scoring: Scoring) -> bool:
     return rise <= MOST_RISE and scoring.gap_open <= MOST_GAP
 
 
-def finer_grid(
-    plan: Plan, m: int, n: int, traceback_tile_cells: int
-) -> tuple[tuple[int, int], list[int], list[int]]:
+def finer_grid(plan: Plan, m: int, n: int) -> tuple[tuple[int, int], list[int], list[int]]:
     """The grid inside a grid cell of m x n cells: the tiles of its sweep, and its rows and columns.
-
-    ``traceback_tile_cells``: cells of the largest tile with moves.  Pieces have at least half the
-    side of that tile: a step of the path takes no longer in large tiles than in small ones."""
+    Pieces have at least half the side of the largest tile with moves: a step of the path takes no
+    longer in large tiles than in small ones."""
     tuning = plan.tuning
-    most, least = most_pieces(tuning.traceback, m, n), isqrt(traceback_tile_cells) // 2
+    most, least = most_pieces(tuning.traceback, m, n), isqrt(plan.traceback_tile_cells) // 2
     shape = tile_shape(m, n, m * n, longest=tuning.sweep.longest_side)
     rows = grid_places(tuning.traceback, m, strip_rows(plan, *shape), most, least)
     columns = grid_places(tuning.traceback, n, 1, most, least)
@@ -124,6 +122,15 @@ def lines_fit(plan: Plan, m: int, n: int, rows: int, columns: int, device: Devic
     across = bus_bytes(n, plan.T, 2 + rows)
     down = 8 * (m + plan.strip_rows) * columns
     return max(across, down) <= device.largest and across + down <= device.memory // 2
+
+
+def compresses(
+    plan: Plan, scoring: Scoring, device: DeviceFacts, m: int, n: int, lines: int
+) -> bool:
+    """Does a device hold so many special rows and as many columns of an m x n tile, and compress
+    them after the sweep?"""
+    able = device.speculative and plan.captures_inside and compressible(scoring)
+    return able and lines_fit(plan, m, n, lines, lines, device)
 
 
 def batch_plans(plan: Plan) -> tuple[Plan, Plan]:

@@ -18,7 +18,7 @@ from ...opencl.device import Runtime, Stopwatch
 from ...planning.choose import choose, choose_pipeline, pipeline_rows
 from ...planning.execution import ByRows, InParts, InSections, InStrips, TileExecution
 from ...planning.geometry import TileShape
-from ...planning.path_grid import compressible, lines_fit
+from ...planning.path_grid import compresses
 from ...planning.plan import Plan
 from ...planning.program import Given, Seen, is_held
 from ...planning.sizes import HELD_CELL_BYTES, held_numbers
@@ -154,9 +154,7 @@ class WavefrontEngine(Engine):
 
     def compresses(self, scoring: Scoring, rows: int, columns: int, lines: int) -> bool:
         """See `Engine`.  They have half of the device's memory, if it computes speculatively."""
-        asked = self.plan, rows, columns, lines, lines
-        fits = self._speculative and compressible(scoring)
-        return fits and lines_fit(*asked, self.runtime.facts)
+        return compresses(self.plan, scoring, self.runtime.facts, rows, columns, lines)
 
     def compressed(self, cells: DeviceEdge) -> CompressedEdge | None:
         with suppress(DeviceError):  # no memory: the edge stays uncompressed

@@ -14,7 +14,7 @@ from ..program import Given
 from .runs import Work, sweep_of, swept_again
 from .times import CUT, Machine
 
-#: A prediction is this far off at most, mostly, where the profile is of another device.
+#: A prediction is mostly off by at most this share where nobody measured the device.
 UNSURE = 1.0
 #: No tile is cut into sections, and none is computed row by row; and: all that may be cut is.
 NO_SECTIONS = {"sections.least_cells": 1 << 62}
@@ -240,12 +240,11 @@ def choice_of(given: Given, prediction: Prediction) -> Choice:
                 others[CUT, alpha] = replace(alone, plan=cut)
         if scan is not None and f"{scan.engine}/{scan.lanes}" in scan.machine.by_subject:
             others["rows", scan.alpha] = replace(given, plan=scan, holds=False)
-    works = {way: sweep_of(other, m, n) for way, other in others.items()}
-    found = {
-        way: work.seconds(times)
-        for way, work in works.items()
-        if way[0] != CUT or any(one.way == CUT for one in work.strips)
-    }
+    found = dict[tuple[str, int], float]()
+    for way, other in others.items():
+        work = sweep_of(other, m, n)
+        if way[0] != CUT or any(one.way == CUT for one in work.strips):
+            found[way] = work.seconds(times)
     chosen = prediction.way, prediction.plan.alpha
     found[chosen] = prediction.parts["sweep"] + prediction.parts["host"]
     every = [Alternative(*way, found[way]) for way in sorted(found, key=found.__getitem__)]
