@@ -79,9 +79,8 @@ class SavedSweep(Slabs):
             for self.start, self.stop in gaps:
                 self._fill_gap(tell)
         end, tiles = self._search.problem.best_end(self._best), TileMap.joined((m, n), self._maps)
-        return Swept(
-            end, tiles, self._grid() if self._want_path and self._search.job.better(end) else None
-        )
+        grid = self._grid() if self._want_path and self._search.job.better(end) else None
+        return Swept(end, tiles, grid)
 
     def _better(self, hits: Iterable[Hit]) -> None:
         """Some cells, one of which may be the best known from now on."""

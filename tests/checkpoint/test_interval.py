@@ -32,6 +32,7 @@ class Run:
         CLOCK.monotonic = lambda: self.now
         run = SavedRun(store, how.get("stop_at"), how.get("disk_size"))
         self.decides = SlabHeights(m, n, plan, run)
+        self.decides.pipelined(how.get("chain"))
 
     def heights(self, row_bytes: int, writer_seconds: float = 0.0, begun: int = 1) -> list[int]:
         """``begun``: bands that the device works on at once."""
@@ -107,19 +108,16 @@ def test_a_run_that_is_to_stop_has_a_row_by_then() -> None:
 
 def test_little_is_waited_for_in_a_chain() -> None:
     """A band needs no seconds, only what tiles need and as many rows as there may be."""
-    run = Run(5_000_000, 5_000_000, 1e12)
-    run.decides.pipelined((60_000, 12_000))
+    run = Run(5_000_000, 5_000_000, 1e12, chain=(60_000, 12_000))
     heights = run.heights(1_500_000, begun=7)
     assert set(heights[:5]) == {72_000} and max(heights) <= 96_000
-    run = Run(5_000_000, 5_000_000, 1e12)
-    run.decides.pipelined((12_000, 12_000))
+    run = Run(5_000_000, 5_000_000, 1e12, chain=(12_000, 12_000))
     heights = run.heights(1_500_000, begun=7)
     assert min(heights[:-1]) >= 5_000_000 / SavingTuning().most_rows and max(heights) <= 60_000
 
 
 def test_a_chain_waits_for_the_writer() -> None:
-    run = Run(10**8, 10**8, 3e12)
-    run.decides.pipelined((400_000, 20_000))
+    run = Run(10**8, 10**8, 3e12, chain=(400_000, 20_000))
     heights = run.heights(30_000_000, writer_seconds=20.0, begun=7)
     seconds = [height * run.n / run.speed for height in heights]
     assert seconds[0] < 32 and min(seconds[20:-1]) > 39 and max(seconds) < 50
@@ -131,18 +129,15 @@ def test_a_chain_keeps_the_disk_size(begun: int) -> None:
     """Bands that are begun take room: one row is taken to need as much as the last one did."""
     for size in (1 * GIB, 20 * GIB):
         for row_bytes in (30_000_000, 100_000_000):
-            run = Run(10**8, 10**8, 3e10, disk_size=size)
-            run.decides.pipelined((10_000, 5_000))
+            run = Run(10**8, 10**8, 3e10, disk_size=size, chain=(10_000, 5_000))
             heights = run.heights(row_bytes, begun=begun)
             assert 0.5 * size < row_bytes * len(heights) <= size + row_bytes
 
 
 def test_a_chain_ends() -> None:
     """Then bands are as high as they are without."""
-    run = Run(5_000_000, 5_000_000, 1e12)
-    wanted = run.heights(1_500_000)
-    run = Run(5_000_000, 5_000_000, 1e12)
-    run.decides.pipelined((60_000, 12_000))
+    wanted = Run(5_000_000, 5_000_000, 1e12).heights(1_500_000)
+    run = Run(5_000_000, 5_000_000, 1e12, chain=(60_000, 12_000))
     assert run.decides.height(5_000_000, 5_000_000) == 72_000
     run.decides.pipelined(None)
     assert run.heights(1_500_000) == wanted
