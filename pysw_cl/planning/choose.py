@@ -1,5 +1,4 @@
-"""How a tile is computed: decided here, for the engine, the memory forecast and the model alike, by
-a device's facts and by what letters and edges say."""
+"""How a tile is computed: decided here, for the engine, the memory forecast and the model alike."""
 
 from __future__ import annotations
 
@@ -33,26 +32,28 @@ def choose(tile: TileShape, given: Given) -> TileExecution:
     inner = len(tile.rows), len(tile.columns)
     if any(inner) and not (plan.captures_inside and given.lines_fit(tile, *inner)):
         return InParts(tile.rows, tile.columns)
-    same, score = (given, tile.size, tile.rows, narrow), narrow or given.scoring.source.file
-    fits = planned(*same, tile.best and not tile.collects)
+    score = narrow or given.scoring.source.file
+    fits = planned(given, tile, narrow, tile.best and not tile.collects)
     if fits is None:  # no strips end at all special rows
         return InParts(tile.rows, ())
     found = in_strips(fits, score, tile, given)
     if fits.lanes != plan.lane_set.mixed:
         return found
-    usual = planned(*same)
-    return found if usual is None else _when_built(found, in_strips(usual, score, tile, given))
+    usual = planned(given, tile, narrow)
+    if usual is None:
+        return found
+    return _when_built(found, in_strips(usual, score, tile, given), tile)
 
 
 def choose_pipeline(tile: TileShape, rows_below: int, given: Given) -> InStrips | None:
     """How the first ``tile`` of a pipeline is computed that goes on for so many rows; `in_strips`
     says how the others are.  None where tiles are better computed one by one."""
-    plan, size, device = given.plan, (tile.m + rows_below, tile.n), given.device
+    plan, device, whole = given.plan, given.device, replace(tile, m=tile.m + rows_below)
     able = device.speculative and plan.form == "ticketed" and plan.lane_set.narrow is not None
     if not able or tile.moves or tile.forbidden or tile.collects or tile.rows or not rows_below:
         return None
     narrow = given.narrow(tile.n)
-    usual, score = planned(given, size, (), narrow), narrow or given.scoring.source.file
+    usual, score = planned(given, whole, narrow), narrow or given.scoring.source.file
     if usual is None or tile.m % usual.strip_rows:
         return None
     # the device's memory has to hold two tiles like this one
@@ -61,11 +62,11 @@ def choose_pipeline(tile: TileShape, rows_below: int, given: Given) -> InStrips 
     if bus > device.largest or not half_holds(device, bus, 2 * rows):
         return None
     best = tile.best and seldom_waits(plan, tile.n)
-    fits = planned(given, size, (tile.m,), narrow, best)
+    fits = planned(given, replace(whole, rows=(tile.m,)), narrow, best)
     found = in_strips(usual, score, tile, given, linked=True)
     if fits is None or fits.lanes != plan.lane_set.mixed:
         return found
-    return _when_built(in_strips(fits, score, tile, given, linked=True), found, size)
+    return _when_built(in_strips(fits, score, tile, given, linked=True), found, whole)
 
 
 def whole_pipeline(tile: TileShape, given: Given) -> InStrips | None:
@@ -122,11 +123,10 @@ def half_holds(device: DeviceFacts, own: int, asked: int) -> bool:
     return own + 4 * asked <= device.memory // 2
 
 
-def _when_built(mixed: InStrips, usual: InStrips, size: tuple[int, int] | None = None) -> InStrips:
-    """Lanes of 11 bits, or the usual ones until those are built: a build is not worth while for one
-    tile that is done sooner.  ``size``: of all tiles that are computed alike."""
-    size = size or (mixed.grid.m, mixed.grid.n)
-    seconds = [one.plan.tile_cost(*size) for one in (mixed, usual)]
+def _when_built(mixed: InStrips, usual: InStrips, whole: TileShape) -> InStrips:
+    """Lanes of 11 bits, or the usual ones until those are built: a build is not worth while for
+    what is done sooner.  ``whole``: all tiles that are computed alike."""
+    seconds = [one.plan.tile_cost(*whole.size) for one in (mixed, usual)]
     tuning = mixed.plan.tuning.engine
     if seconds[0] >= tuning.mixed_build:
         return mixed
@@ -184,7 +184,7 @@ def cut(tile: TileShape, given: Given, narrow: str | None) -> Sections | None:
     if found is None:
         return None
     if given.local and tile.best and not tile.collects:
-        mixed = mixed_plan(plan, scoring, tile.size, ())
+        mixed = mixed_plan(plan, scoring, tile)
         seconds = plan.cut_cost(found.cut, m, n)
         if mixed is not None and mixed.tile_cost(m, n) < seconds:
             return None  # strips of lanes of 11 bits are sooner done

@@ -1,5 +1,4 @@
-"""How a tile is computed, as a value that :mod:`.choose` makes: what the engine runs, and what
-forecasts read."""
+"""How a tile is computed, as a value that :mod:`.choose` makes, engines run and forecasts read."""
 
 from __future__ import annotations
 
@@ -102,8 +101,8 @@ class InStrips(Strips):
 
     #: Is it a tile of a pipeline, whose tiles share some buffers?
     linked: bool = False
-    #: What computes it as long as the program is not built, where the build takes longer than the
-    #: tile; and is the program built meanwhile, for later calls?
+    #: What computes it until the program is built, where a build takes longer than the tile; and is
+    #: the program built meanwhile, for later calls?
     until_built: InStrips | None = None
     builds: bool = False
 

@@ -55,9 +55,8 @@ class Seen:
 
 @dataclass(frozen=True)
 class Given:
-    """What decides beside the shape of a tile, or of a whole comparison.  The letters of one are
-    taken to be alike (`Seen`) where an alignment leads through many square tiles, or rows are kept
-    for its path."""
+    """What decides beside the shape of a tile, or of a whole comparison.  Its letters are taken as
+    alike (`Seen`) where an alignment leads through many square tiles, or rows are kept for it."""
 
     plan: Plan
     scoring: Scoring
@@ -132,50 +131,48 @@ def striped(plan: Plan, form: str, score: str, local: bool) -> bool:
     return able and local and plan.alpha > lanes.scores.profile_rows
 
 
-def _striped_plan(
-    plan: Plan, score: str, size: tuple[int, int], rows: tuple[int, ...], local: bool
-) -> Plan | None:
+def _striped_plan(plan: Plan, score: str, tile: TileShape, local: bool) -> Plan | None:
     """The plan with the best alpha for lanes at the same column; None if they cannot compute such a
     tile, or take longer than others."""
     if plan.alpha_fixed or score != "matrix" or not local:
         return None
-    alphas = _heights(plan, plan.lane_set.striped_alphas, size[0], rows)
+    alphas = _heights(plan, plan.lane_set.striped_alphas, tile)
     plans = [replace(plan, alpha=alpha) for alpha in alphas]
     timed = [
-        (one.tile_cost(*size) * striped_rows(one) / one.alpha, one)
+        (one.tile_cost(*tile.size) * striped_rows(one) / one.alpha, one)
         for one in plans
         if striped(one, one.form, score, local)
     ]
     if not timed:
         return None
     seconds, best = min(timed, key=itemgetter(0))
-    return best if seconds < STRIPED_MOST * plan.least_cost(*size) else None
+    return best if seconds < STRIPED_MOST * plan.least_cost(*tile.size) else None
 
 
-def _tall_plan(plan: Plan, score: str, size: tuple[int, int], rows: tuple[int, ...]) -> Plan | None:
+def _tall_plan(plan: Plan, score: str, tile: TileShape) -> Plan | None:
     """The plan with the best of all heights that one build does for; None if there is no such
     build, or if the tile is small (`Plan.for_size`)."""
-    m, n = size
+    m, n = tile.size
     if plan.alpha_fixed or score != "match" or m * n < plan.tuning.engine.small_cells:
         return None
     strips = max(LEAST_STRIPS, LEAST_STRIPS_A_GROUP * plan.B)
     most = max(plan.alpha, m // (strips * plan.T))
     tall = tuple(alpha for alpha in plan.lane_set.tall_alphas if alpha <= most)
-    alphas = _heights(plan, tall, m, rows)
+    alphas = _heights(plan, tall, tile)
     if not alphas:
         return None
     alpha, B, chunk = plan.soonest(alphas, m, n)
     return replace(plan, alpha=alpha, B=B, chunk=chunk)
 
 
-def _heights(plan: Plan, alphas: tuple[int, ...], m: int, rows: tuple[int, ...]) -> list[int]:
-    """The ``alphas`` that are worth a try in a tile of ``m`` rows: those that divide the special
-    ``rows``, or else those of a few even strips."""
+def _heights(plan: Plan, alphas: tuple[int, ...], tile: TileShape) -> list[int]:
+    """The ``alphas`` that are worth a try: those that divide the special rows of a tile, or else
+    those of a few even strips."""
     T = plan.T
-    if rows or not alphas:
-        return [alpha for alpha in alphas if not any(r % (T * alpha) for r in rows)]
-    fewest = -(-m // (T * max(alphas)))
-    needed = {-(-m // (T * (fewest + more))) for more in range(plan.B + 1)}
+    if tile.rows or not alphas:
+        return [alpha for alpha in alphas if not any(row % (T * alpha) for row in tile.rows)]
+    fewest = -(-tile.m // (T * max(alphas)))
+    needed = {-(-tile.m // (T * (fewest + more))) for more in range(plan.B + 1)}
     return sorted({min(alpha for alpha in alphas if alpha >= least) for least in needed})
 
 
@@ -192,17 +189,14 @@ def _mixes(scoring: Scoring) -> bool:
     return pair is not None and pair[0] >= pair[1] and scoring.bounds.mixed
 
 
-def mixed_plan(
-    plan: Plan, scoring: Scoring, size: tuple[int, int], rows: tuple[int, ...]
-) -> Plan | None:
+def mixed_plan(plan: Plan, scoring: Scoring, tile: TileShape) -> Plan | None:
     """The plan for a large local tile in lanes of 11 bits; None if there are no such lanes, if they
     cannot compute it, or if their times are not known."""
-    m, n = size
     mixed = in_mixed_lanes(plan)
-    large = m * n >= plan.tuning.engine.mixed_cells
+    large = tile.m * tile.n >= plan.tuning.engine.mixed_cells
     if mixed is None or not large or not _mixes(scoring):
         return None
-    return mixed.for_size(m, n, rows)
+    return mixed.for_size(*tile.size, tile.rows)
 
 
 def in_mixed_lanes(plan: Plan) -> Plan | None:
@@ -223,26 +217,20 @@ def seldom_waits(plan: Plan, columns: int) -> bool:
     return bool(columns >= LEAST_LAGS * plan.B * lag_of(plan.T, MIXED_CHUNK, columns))
 
 
-def planned(
-    given: Given,
-    size: tuple[int, int],
-    rows: tuple[int, ...],
-    narrow: str | None,
-    best: bool = False,
-) -> Plan | None:
-    """The plan for one tile of this size; None if a special row (``rows``) is not at the end of a
-    strip.  ``best``: is the best of all cells looked for, in a launch of this tile alone?
+def planned(given: Given, tile: TileShape, narrow: str | None, best: bool = False) -> Plan | None:
+    """The plan for one tile; None if a special row is not at the end of a strip.  ``best``: is the
+    best of all cells looked for, in a launch of this tile alone?
 
     ``narrow``: the score file of narrow lanes; None where the tile stores moves, has forbidden
     pairs or blocks that are not proven to fit 16 bits, or scores that these cannot compute."""
     plan = given.plan.for_scores(narrow)
     if narrow is None:
-        return plan.for_size(*size, rows)
-    tall = _striped_plan(plan, narrow, size, rows, given.local)
-    usual = tall or _tall_plan(plan, narrow, size, rows) or plan.for_size(*size, rows)
+        return plan.for_size(*tile.size, tile.rows)
+    tall = _striped_plan(plan, narrow, tile, given.local) or _tall_plan(plan, narrow, tile)
+    usual = tall or plan.for_size(*tile.size, tile.rows)
     if usual and best and given.local:
-        mixed = mixed_plan(plan, given.scoring, size, rows) or usual
-        usual = min(usual, mixed, key=lambda one: one.tile_cost(*size))
+        mixed = mixed_plan(plan, given.scoring, tile) or usual
+        usual = min(usual, mixed, key=lambda one: one.tile_cost(*tile.size))
     return usual
 
 

@@ -11,6 +11,7 @@ from contract_engines import assert_edge, assert_tile
 from helpers import make_scoring
 from widths import REFERENCE, by_width, check_tile, engine_of, made_job, odd_job, told
 
+from pysw_cl.planning.geometry import TileShape
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.program import Given, planned, striped
 from pysw_cl.scoring.scoring import Scoring
@@ -159,7 +160,7 @@ def test_strips_are_about_equal() -> None:
     """The last strip is not a small rest, and with few strips all groups have some."""
     plan = replace(engine_of(T=64, alpha=16, chunk=256).plan, alpha_fixed=False, B=2)
     for m in (9000, 20_000, 33_000, 35_000, 70_000):
-        one = planned(Given(plan, protein()), (m, m), (), "matrix")
+        one = planned(Given(plan, protein()), TileShape(m, m), "matrix")
         assert one is not None and striped(one, "ticketed", "matrix", True)
         strips = -(-m // one.strip_rows)
         assert strips * one.strip_rows - m < 4 * 64 * strips + 64
@@ -168,13 +169,14 @@ def test_strips_are_about_equal() -> None:
 def test_large_tiles_get_stripes_and_small_ones_do_not() -> None:
     engine = engine_of(T=64, alpha=16, chunk=256)
     plan = replace(engine.plan, alpha_fixed=False)
-    chosen = {n: planned(Given(plan, protein()), (n, n), (), "matrix") for n in (300, 1000, 35_000)}
+    given, sizes = Given(plan, protein()), (300, 1000, 35_000)
+    chosen = {n: planned(given, TileShape(n, n), "matrix") for n in sizes}
     assert [striped(p, "ticketed", "matrix", True) for p in chosen.values() if p] == [
         False,
         False,
         True,
     ]
-    unfloored = planned(Given(plan, protein(), False), (35_000, 35_000), (), "matrix")
+    unfloored = planned(Given(plan, protein(), False), TileShape(35_000, 35_000), "matrix")
     assert unfloored is not None and not striped(unfloored, "ticketed", "matrix", False)
-    at_rows = planned(Given(plan, protein()), (35_000, 35_000), (1024,), "matrix")
+    at_rows = planned(Given(plan, protein()), TileShape(35_000, 35_000, rows=(1024,)), "matrix")
     assert at_rows is not None and not striped(at_rows, "ticketed", "matrix", True)

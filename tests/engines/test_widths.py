@@ -12,6 +12,7 @@ from helpers import LETTERS, decode, make_scoring, match_scoring, mutated
 from widths import DNA, REFERENCE, SMALL, by_width, check_tile, engine_of, ladder, made_job
 
 import pysw_cl
+from pysw_cl.planning.geometry import TileShape
 from pysw_cl.planning.program import Given, planned
 from pysw_cl.scoring.precision import UNREACHABLE, UNREACHABLE_BELOW
 from pysw_cl.scoring.scoring import Scoring
@@ -223,7 +224,7 @@ def test_tall_strips_are_many() -> None:
     plan = replace(engine_of(T=64, alpha=16, chunk=256).plan, alpha_fixed=False, B=2)
     scoring, heights = match_scoring(1, -3, 5, 2), []
     for m in (2000, 20_000, 100_000, 1_000_000):
-        one = planned(Given(plan, scoring), (m, m), (), "match")
+        one = planned(Given(plan, scoring), TileShape(m, m), "match")
         assert one is not None
         heights.append(one.alpha)
         assert one.alpha <= 16 or m >= 12 * one.strip_rows

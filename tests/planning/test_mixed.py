@@ -10,6 +10,7 @@ from helpers import make_scoring, match_scoring
 from profiles_made import H200
 
 from pysw_cl.api.calibrate import _with_lanes
+from pysw_cl.planning.geometry import TileShape
 from pysw_cl.planning.lane_sets import LANE_SETS, MIXED
 from pysw_cl.planning.model.times import GENERIC
 from pysw_cl.planning.plan import Plan
@@ -48,7 +49,7 @@ def lanes(
     best: bool = True,
 ) -> str:
     """The lanes of a tile."""
-    found = planned(Given(plan, scoring, local), size, rows, "permute4", best)
+    found = planned(Given(plan, scoring, local), TileShape(*size, rows=rows), "permute4", best)
     assert found is not None
     return found.lanes
 
@@ -56,7 +57,7 @@ def lanes(
 def test_large_local_tiles_have_them_if_they_are_sooner_done() -> None:
     sooner = plan(SOONER)
     assert lanes(sooner) == lanes(sooner, rows=(1 << 20,)) == "mixed"
-    found = planned(Given(sooner, DNA), LARGE, (), "permute4", True)
+    found = planned(Given(sooner, DNA), TileShape(*LARGE), "permute4", True)
     assert found is not None and found.B == 132 * 12
     assert widths_of(found, Given(plan({}), DNA), True) == (MIXED, 16)
     assert lanes(plan({name: 9 * seconds for name, seconds in SOONER.items()})) == "packed"

@@ -9,7 +9,7 @@ from profiles_made import H200
 
 from pysw_cl.planning.choose import pipeline_rows, pipeline_slots
 from pysw_cl.planning.facts import UNLIMITED, DeviceFacts
-from pysw_cl.planning.geometry import may_be_wide
+from pysw_cl.planning.geometry import TileShape, may_be_wide
 from pysw_cl.planning.model.times import GENERIC
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.profile import profile_for
@@ -50,8 +50,8 @@ def test_tiles_keep_the_device_busy_and_end_where_strips_end(units: int, m: int,
     rows, quantum = found
     assert rows % quantum == 0
     given = Given(plan, SCORING)
-    usual = planned(given, (m, n), (), "permute4")
-    fits = planned(given, (m, n), (rows,), "permute4", seldom_waits(plan, n))
+    usual = planned(given, TileShape(m, n), "permute4")
+    fits = planned(given, TileShape(m, n, rows=(rows,)), "permute4", seldom_waits(plan, n))
     assert usual is not None and fits is not None
     for one in (usual, fits, plan.without_narrow()):
         assert rows % one.strip_rows == 0
@@ -64,7 +64,7 @@ def test_lanes_of_11_bits_of_an_h200() -> None:
     """28 rows a lane take a third more rows at once than 16 bits with 19."""
     m, n = SIZES[0]
     rows, _ = pipeline_rows(gpu(132), m, n, device_of(132)) or (0, 0)
-    fits = planned(Given(gpu(132), SCORING), (m, n), (rows,), "permute4", True)
+    fits = planned(Given(gpu(132), SCORING), TileShape(m, n, rows=(rows,)), "permute4", True)
     assert fits is not None and (fits.lanes, fits.alpha, fits.B) == ("mixed", 28, 1584)
     assert 7 * rows >= fits.device_rows
 

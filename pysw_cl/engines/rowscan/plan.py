@@ -30,8 +30,7 @@ MOST_GROUPS = 4000
 THREE_LAUNCH = "three-launch"
 #: Its lanes: work-items.
 ITEMS = "scalar32"
-#: Columns that a work-item may have, which it reads at once, and those that it has by default
-#: (docs/ideas.md has the times of others).
+#: Columns that a work-item may have, which it reads at once, and those that it has by default.
 ITEM_COLUMNS, ITEMS_ALPHA = (1, 2, 4, 8, 16), 8
 #: Columns of a lane of a warp: they are kept in registers.
 WARP_ALPHA = 16
@@ -114,9 +113,9 @@ class RowscanPlan(StriplessPlan):
         return self.machine.wave(-(-n // (self.T * alpha)), B, m, 0)
 
     def for_tile(self, scoring: Scoring, rows: int, columns: int) -> RowscanPlan:
-        """This plan with lanes so short that a gap through a segment stays in range, and, if the
-        target is short, that every group has a segment (not where the time from segment to segment
-        counts); and with the groups that are soonest done.  (With three launches as it is.)"""
+        """This plan with lanes so short that a gap through a segment stays in range, and that every
+        group has one (not where the time from segment to segment counts); and with the groups that
+        are soonest done.  With three launches as it is."""
         if self.form == THREE_LAUNCH:
             return self
         alpha, fills = self.alpha, not self.alpha_fixed and not self.lane_set.of_warps
@@ -169,16 +168,9 @@ class RowscanPlan(StriplessPlan):
 def default_rowscan(runtime: Runtime) -> RowscanPlan:
     """The plan of a device: its 32-bit lanes."""
     usual = default_plan(runtime)
-    lanes = LANE_SETS[usual.lanes]
-    plan = RowscanPlan(
-        device=usual.device,
-        form=usual.form,
-        B=usual.B,
-        tile_cells=usual.tile_cells,
-        traceback_tile_cells=usual.traceback_tile_cells,
-        machine=usual.machine,
-    )
-    if lanes.per_item is None:
+    taken = ("device", "form", "B", "tile_cells", "traceback_tile_cells", "machine")
+    plan = RowscanPlan(**{name: getattr(usual, name) for name in taken})
+    if usual.lane_set.per_item is None:
         return profiled(plan, runtime)
     wide = usual.without_narrow()
     return profiled(replace(plan, lanes=wide.lanes, T=wide.T, alpha=WARP_ALPHA), runtime)
