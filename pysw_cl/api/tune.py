@@ -127,7 +127,8 @@ class SubjectTuning:
         for larger in sizes:
             if expected >= BUSY and subject.fills(*self.size):
                 break
-            expected = seconds * subject.cost(*larger) / subject.cost(*small)
+            # ratios of the model's times are known of any device
+            expected = seconds * subject.plan.tile_cost(*larger) / subject.plan.tile_cost(*small)
             if expected > MOST_SHARE * self.budget:
                 break
             self.size = larger

@@ -69,7 +69,7 @@ class Subject:
     #: The plan that jobs have now.
     plan: Plan
     runtime: Runtime
-    _runtimes: dict[int, Runtime] = field(default_factory=dict, repr=False, compare=False)
+    _runtimes: dict[float, Runtime] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -101,9 +101,7 @@ class Subject:
             values["chunk"] = plan.chunk
             if len(lanes.T) > 1 and not lanes.of_warps:
                 values["T"] = plan.T
-            if (
-                self.runtime.traits.register_option
-            ):  # the limit of all kernels: one subject seeks it
+            if self.runtime.traits.register_option:  # one limit for all kernels: one subject's
                 values["registers"] = int(self._build.get("registers", REGISTERS[-1]))
         return values
 
@@ -114,50 +112,44 @@ class Subject:
         in_local = not self.by_rows and lanes.of_warps and lanes.narrow is not None
         longest = int(self.runtime.device.local_mem_size) // COLUMN_BYTES if in_local else 1 << 24
 
-        def multiples(
-            name: str, shares: Iterable[float], least: int = 1, most: int = 1024
-        ) -> set[int]:
-            """Rounded multiples of the start's value, within limits."""
-            some = (round(share * start.get(name, 0)) for share in shares)
-            return {min(most, max(least, value)) for value in some}
+        def multiples(name: str, shares: Iterable[float], least: int, most: int) -> set[int]:
+            value = start.get(name, 0)
+            return {min(most, max(least, round(share * value))) for share in shares}
 
         shares = THREADS if lanes.per_item is None else SHARED
         groups = {max(1, round(share * start["groups"] * units)) / units for share in shares}
         chosen = self.by_rows and len(self.plan.groups) > 1  # tile by tile
         # narrow lanes with a query profile in bytes have no more rows than that holds
-        most_rows = lanes.scores.profile_rows or 64
+        rows = (COLUMNS, 1, 1024) if self.by_rows else (ALPHAS, 1, lanes.scores.profile_rows or 64)
         candidates: dict[str, Collection[Number]] = {
             "groups": () if chosen or (m and not self.fills(m, n)) else groups,
-            "alpha": multiples("alpha", *((COLUMNS,) if self.by_rows else (ALPHAS, 1, most_rows))),
+            "alpha": multiples("alpha", *rows),
             "chunk": multiples("chunk", COLUMNS, LEAST_CHUNK, longest),
-            "T": multiples("T", LANES) & set(lanes.T),
+            "T": multiples("T", LANES, 1, 1024) & set(lanes.T),
             "registers": REGISTERS,
         }
         building = {"alpha", "T", "registers"} | ({"chunk"} if in_local else set())
-        own = {name: candidates[name] for name in start}
-        return Space(own, start, building, self._possible)
-
-    def _possible(self, values: Values) -> bool:
-        """Can the device run these values?"""
-        return not any(self.setup(values)[1].wrong_on(self.runtime.facts))
+        return Space(
+            {name: candidates[name] for name in start},
+            start,
+            building,
+            lambda values: not any(self.setup(values)[1].wrong_on(self.runtime.facts)),
+        )
 
     def setup(self, values: Values) -> tuple[Runtime, Plan]:
         """The device and the plan that values mean."""
-        given: dict[str, Any] = {
-            name: int(values[name]) for name in ("alpha", "chunk", "T") if name in values
-        }
         blocks = max(1, round(values["groups"] * self.runtime.info.compute_units))
         tuning = self.plan.tuning.with_values(WHOLE)
+        given: Any = {name: int(values[name]) for name in ("alpha", "chunk", "T") if name in values}
         plan = replace(self.plan, B=blocks, alpha_fixed=True, tuning=tuning, **given)
         limit = self.parameters(values).get("build")
         if limit is None:
             return self.runtime, plan
-        registers = int(values["registers"])
-        if registers not in self._runtimes:
+        if limit["registers"] not in self._runtimes:
             profile, _ = self.runtime.profile()
-            limited = {**profile.parameters, "build": limit}
-            self._runtimes[registers] = self.runtime.having(replace(profile, parameters=limited))
-        return self._runtimes[registers], plan
+            limited = replace(profile, parameters={**profile.parameters, "build": limit})
+            self._runtimes[limit["registers"]] = self.runtime.having(limited)
+        return self._runtimes[limit["registers"]], plan
 
     def parameters(self, values: Values) -> dict[str, dict[str, float]]:
         """What a profile says where these values are its choice."""
@@ -185,18 +177,11 @@ class Subject:
         m, n = self._least[0], LEAST_SIDE
         while True:
             yield m, n
-            if self.by_rows or n <= m:
-                n *= 2
-            else:
-                m *= 2
+            m, n = (m, 2 * n) if self.by_rows or n <= m else (2 * m, n)
 
     def fills(self, m: int, n: int) -> bool:
         """Does a tile of this size fill the device?"""
         return m >= self._least[0] and n >= self._least[1]
-
-    def cost(self, m: int, n: int) -> float:
-        """What a tile takes, by the model: ratios of its times are known of any device."""
-        return self.plan.tile_cost(m, n)
 
 
 def subjects_of(runtime: Runtime) -> dict[str, Subject]:

@@ -14,7 +14,7 @@ from ..opencl.device import Runtime
 from ..planning.facts import DeviceFacts
 from ..planning.lane_sets import LANE_SETS, LaneSet
 from ..planning.model.times import GENERIC, Machine
-from ..planning.parameters import SPACE, Tuning
+from ..planning.parameters import SPACE
 from ..planning.plan import Plan
 from ..planning.plan_fields import OWN
 
@@ -57,11 +57,10 @@ def profiled(plan: P, runtime: Runtime) -> P:
     values: dict[str, Any] = {n: int(v) for n, v in own.items() if n in ("T", "alpha", "chunk")}
     if "groups" in own:
         values["B"] = max(1, round(own["groups"] * runtime.info.compute_units))
-    if of_all := profile.parameters.get("tuning"):  # below those that are set for all plans
-        known = {name: value for name, value in of_all.items() if name in SPACE}
-        whole = {n: int(v) if isinstance(SPACE[n].default, int) else v for n, v in known.items()}
+    if of_all := profile.parameters.get("tuning"):
+        known = {n: type(SPACE[n].default)(v) for n, v in of_all.items() if n in SPACE}
         with suppress(PlanError):
-            tuning = Tuning().with_values({**whole, **tuning.changed})
+            tuning = tuning.with_values(known)
     changed = replace(plan, **values, tuning=tuning)
     try:
         changed.check_fields()

@@ -29,6 +29,7 @@ from pysw_cl.errors import BuildError, DeviceError, InputError, InternalError, P
 from pysw_cl.folders import kernels_digest
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.planning.model.times import GENERIC, Machine
+from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.profile import VARIABLE, Profile, save
 from pysw_cl.planning.tuning.strategies import Given, Values
 
@@ -117,7 +118,7 @@ def test_a_tile_fills_the_device_where_the_time_is_enough(
 ) -> None:
     """By the model, which knows how often as long one takes as the smallest."""
     monkeypatch.setattr(Subject, "_least", (16_384, 16_384))
-    monkeypatch.setattr(Subject, "cost", lambda self, m, n: m * n)
+    monkeypatch.setattr(Plan, "tile_cost", lambda self, m, n: m * n)
     subject = next(iter(subjects_of(get_runtime()).values()))
     for budget, fills in (("1m", True), ("1s", False)):
         (outcome,) = tuning.tuned("auto", budget)[1]

@@ -29,7 +29,7 @@ def runs(path: Path, values: Values, *outcomes: float | str, key: str = "k") -> 
 
 
 def test_runs_are_of_a_key(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "runs.jsonl"
+    path = tmp_path / "runs.jsonl"
     assert runs(path, {"B": 3, "x": 0.5}, 0.1, "wrong", key="here") == [0.1, None]
     assert runs(path, {"B": 4}, 0.25, 0.5, key="there") == [0.25, 0.5]
     assert runs(path, {"x": 0.5, "B": 3}, key="here") == [0.1, None]

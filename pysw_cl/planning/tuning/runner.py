@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from math import inf, isfinite
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from ...errors import (
     BuildError,
@@ -67,21 +67,16 @@ class Trial:
     #: (:mod:`.search`) estimates it.
     standing: float = inf
 
-    @property
-    def is_new(self) -> bool:
-        """Was it never run?"""
-        return not (self.seconds or self.failure)
-
 
 class Runner:
     """Runs values, and knows what was spent and found.
 
-    ``path``: the file of runs (None: there is none), made with the first one; what has another key
-    is left alone.  ``key`` names all that a time depends on beside the values: the subject, the
-    device and its driver, the digest of the kernels, and the sizes that are measured.  ``build``:
-    what tells the build that values need from others.  ``spent``: seconds that were spent before;
-    ``told`` is called with those of all after each run.  ``clock``: seconds that never go back.
-    Raises ProfileError if the file cannot be read or written.
+    ``path``: the file of runs (None: there is none); what has another key is left alone.  ``key``
+    names all that a time depends on beside the values: the subject, the device and its driver, the
+    digest of the kernels, and the sizes that are measured.  ``build``: what tells the build that
+    values need from others.  ``spent``: seconds that were spent before; ``told`` is called with
+    those of all after each run.  ``clock``: seconds that never go back.  Raises ProfileError if the
+    file cannot be read or written.
     """
 
     def __init__(
@@ -113,7 +108,7 @@ class Runner:
     @property
     def tried(self) -> list[Trial]:
         """The values that were run, in the order of their first runs."""
-        return [one for one in self._trials.values() if not one.is_new]
+        return [one for one in self._trials.values() if one.seconds or one.failure]
 
     @property
     def runs(self) -> int:
@@ -182,19 +177,18 @@ class Runner:
         took = self._clock() - self._last
         if self.path is not None:
             line = json.dumps({"key": self.key, "values": dict(values), "took": took, **facts})
-            with _usable(self.path):
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                with self.path.open("ab") as file:  # after half a line of a killed process, too
-                    file.write((b"\n" if file.tell() else b"") + line.encode())
+            with _opened(self.path) as file:  # after half a line of a killed process, too
+                file.write((b"\n" if file.tell() else b"") + line.encode())
         return took, outcome
 
     def _read(self) -> None:
         """Read the earlier runs.  Lines that are none are passed over."""
         if self.path is None:
             return
-        with _usable(self.path):
-            found = self.path.read_bytes() if self.path.exists() else b""
-        for line in found.splitlines():
+        with _opened(self.path) as file:
+            file.seek(0)
+            lines = file.read().splitlines()
+        for line in lines:
             with suppress(ValueError, KeyError, TypeError, AttributeError):
                 facts = json.loads(line)
                 kind, took = facts.get("failure"), float(facts["took"])
@@ -206,10 +200,11 @@ class Runner:
 
 
 @contextmanager
-def _usable(path: Path) -> Iterator[None]:
-    """Raises ProfileError if the file cannot be used."""
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    """A file that is read and appended to.  Raises ProfileError."""
     try:
-        yield
+        with path.open("a+b") as file:
+            yield file
     except OSError as error:
         raise ProfileError(
             f"{path}: measurements cannot be kept there: {error}; give another file"

@@ -186,9 +186,11 @@ def search(
     Race(runner, [start], 1).run()
     rounds = (strategy or Coordinate()).rounds(space, lambda: [one.values for one in ranking()])
     for proposed in rounds:
-        builds = {one: not runner.built(one) for one in map(runner.of, proposed) if one.is_new}
-        if builds:
-            Race(runner, [*ranking()[:1], *sorted(builds, key=builds.__getitem__)], most).run()
+        tried = set(runner.tried)
+        new = dict.fromkeys(one for one in map(runner.of, proposed) if one not in tried)
+        if new:  # what needs no new build comes first
+            cheap_first = sorted(new, key=lambda one: not runner.built(one))
+            Race(runner, [*ranking()[:1], *cheap_first], most).run()
         if runner.spent >= runner.limit:
             break
     runner.limit = begun + budget
