@@ -368,7 +368,7 @@ def job_of(a: Any, b: Any, options: RangeOptions, quiet: bool = True) -> Job:
     a = a.sequence if isinstance(a, PositionMatrix) else a
     query = as_sequence(a, "query", False, scoring.alphabet)
     target = as_sequence(b, "target", False, scoring.alphabet)
-    frames = make_frames(query, target, *ranges, options.strand, scoring)
+    frames = make_frames(query, target, ranges, options.strand, scoring)
     scoring.bounds.check_range(*frames[0].shape, options.mode)
     if not quiet:
         advise_pair(frames[0], scoring, options.mode)

@@ -216,7 +216,7 @@ class OneByOne:
         a = as_sequence(query, "query", alphabet=alphabet)
         b = as_sequence(target, "target", alphabet=alphabet)
         self.scoring.bounds.check_range(len(a), len(b), self.mode)
-        make_frames(a, b, None, None, self.strand, self.scoring)
+        make_frames(a, b, (None, None), self.strand, self.scoring)
 
     def check_lengths(self, part: Part, lengths: Lengths, first: int) -> None:
         """Raise for an empty sequence, or a score that could leave its range, among the pairs from

@@ -55,12 +55,7 @@ Group = tuple[Box, list[int]]
 
 
 def best_ends(
-    engine: Engine,
-    problem: Problem,
-    count: int,
-    separation: int,
-    least: int,
-    progress: Progress | None = None,
+    engine: Engine, problem: Problem, count: int, separation: int, least: int, progress: Progress
 ) -> Cells:
     """The ``count`` best cells of a local comparison, by falling score and then row-major, of those
     that score at least ``least``.
@@ -213,11 +208,7 @@ def _collected(
 
 
 def trace_ends(
-    engine: Engine,
-    job: Job,
-    ends: Sequence[Hit],
-    highest: int | None = None,
-    done: Callable[[int], None] = lambda count: None,
+    engine: Engine, job: Job, ends: Sequence[Hit], highest: int | None, done: Callable[[int], None]
 ) -> TracedEnds:
     """The canonical paths of the local alignments that end at ``ends``, which are different cells
     of the job's frame.

@@ -26,6 +26,8 @@ from ..tiles.slabs import TileMap
 from ..tiles.tile import Hit
 from .problem import FreeEnds, Path, Problem
 
+#: The parts of query and target that are compared; None: all of it.
+Ranges = tuple[tuple[int, int] | None, tuple[int, int] | None]
 #: The name among a job's facts of how its scoring was given.
 DESCRIBED = "scoring described"
 
@@ -115,24 +117,19 @@ class Job:
 
 
 def make_frames(
-    query: Sequence,
-    target: Sequence,
-    query_range: tuple[int, int] | None,
-    target_range: tuple[int, int] | None,
-    strand: str,
-    scoring: Scoring,
+    query: Sequence, target: Sequence, ranges: Ranges, strand: str, scoring: Scoring
 ) -> list[Frame]:
     """The frames to compare, plus before minus, with checked letters.
 
-    Ranges are (start, end), 0-based and half-open, or None for the whole sequence; ``strand`` is
-    one that `check_strand` accepts.  Raises InputError for a range that is not inside its
-    sequence, and SequenceError for an empty sequence and for a letter inside a range that is not in
-    the alphabet.
+    ``ranges``, of query and target, are (start, end), 0-based and half-open, or None for the whole
+    sequence; ``strand`` is one that `check_strand` accepts.  Raises InputError for a range that is
+    not inside its sequence, and SequenceError for an empty sequence and for a letter inside a range
+    that is not in the alphabet.
     """
-    ranges: list[tuple[int, int]] = []
+    places: list[tuple[int, int]] = []
     known: list[Codes | None] = []
     others = False
-    for sequence, given, what in ((query, query_range, "query"), (target, target_range, "target")):
+    for sequence, given, what in zip((query, target), ranges, ("query", "target"), strict=True):
         length = len(sequence)
         start, end = given or (0, length)
         if given is not None and not 0 <= start < end <= length:
@@ -141,20 +138,18 @@ def make_frames(
                 f"takes 0 <= start < end <= {length:,}, counted from 0 and without the end"
             )
         part = sequence.read(start, end)
+        places.append((start, end))
         if scoring.by_position and what == "query":  # its positions are codes
-            ranges.append((start, end))
             known.append(scoring.coded(query)[start:end])
             continue
         told = scoring.known_codes(part, what) if len(part) <= MOST_KNOWN else None
         if not len(part) or (told is None and not scoring.knows(part)):  # then say what is wrong
             check_letters(part, what, start)
             scoring.check_letters(part, what, start)
-        ranges.append((start, end))
         known.append(told and told[0])
         others |= told is None or told[1]
-    letters = scoring.coded(query), target.letters
-    codes = known[0], known[1]
-    frame = Frame(letters, *ranges[0], *ranges[1], known=codes, others=others)
+    letters, codes = (scoring.coded(query), target.letters), (known[0], known[1])
+    frame = Frame(letters, *places[0], *places[1], known=codes, others=others)
     if strand == "plus":
         return [frame]
     _check_complement(frame, scoring)

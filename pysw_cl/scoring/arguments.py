@@ -64,9 +64,7 @@ def substitution_scores(sub_score: Any) -> Substitutions:
         values, letters = _matrix(first, second.letters)
         words = _words(values, str(second))
         return values, {"letters": letters, "substitutions": words, "alphabet": second}
-    if isinstance(second, str) or (
-        isinstance(second, Sequence) and all(isinstance(c, str) for c in second)
-    ):
+    if isinstance(second, Sequence) and all(isinstance(c, str) for c in second):
         return _matrix_of(first, second)
     raise ScoringError(
         "sub_score takes (match, mismatch), a matrix name such as 'BLOSUM62', a file in NCBI's "

@@ -37,7 +37,7 @@ def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 scoring, before = make_scoring(), peak()
 record, = read_fasta(sys.argv[1])
-make_frames(record, record, None, None, "both", scoring)
+make_frames(record, record, (None, None), "both", scoring)
 print(len(record), peak() - before)
 """
 
@@ -127,7 +127,7 @@ def test_positions_of_wrong_letters_across_pieces(tmp_path: Path) -> None:
             text = letters.replace(b"-", bad)
             whole = Sequence("", "", np.frombuffer(text, np.uint8))
             with pytest.raises(SequenceError, match=rf"{words}.* position {at}\b"):
-                make_frames(whole, whole, None, None, "plus", scoring)
+                make_frames(whole, whole, (None, None), "plus", scoring)
 
 
 @pytest.mark.parametrize("small_pieces", [1, 3, 8], indirect=True)
@@ -234,7 +234,7 @@ def test_codes_take_no_memory_of_their_own() -> None:
     whole = Sequence("x", "", letters)
     scoring = make_scoring()
     tracemalloc.start()
-    frames = make_frames(whole, whole, None, None, "both", scoring)
+    frames = make_frames(whole, whole, (None, None), "both", scoring)
     for frame in frames:
         query, target = frame.codes(scoring.query_encoding, scoring.target_encoding)
         assert query.slice(5, 1000).read(3, 900).tolist() == query.read(8, 905).tolist()
