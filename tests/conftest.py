@@ -41,12 +41,12 @@ def profile_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     folder = tmp_path / "deep" / "profiles"
     monkeypatch.setattr(store, "SHIPPED", tmp_path / "none")
     store._shipped.cache_clear()
-    store._changes += 1
+    store.changes[0] += 1
     monkeypatch.setenv(VARIABLE, str(folder))
     monkeypatch.setattr(store, "_warned", set())
     yield folder
     store._shipped.cache_clear()
-    store._changes += 1
+    store.changes[0] += 1
 
 
 @pytest.fixture

@@ -136,20 +136,19 @@ def advise_tally(tally: Tally, mode: str, cells: int) -> None:
 
 def warn_of_letters(tally: Tally) -> None:
     """Warn about the letters that were counted, if there is anything to say."""
-    scoring, messages = tally.scoring, []
+    scoring = tally.scoring
     if any(tally.counts.values()):
         names = {letter: STAND_INS[letter] for letter in scoring.stand_ins}
         names[""] = f"others as {scoring.unknown}"
         said = [f"{names[one]} ({tally.counts[one]:,})" for one in names if tally.counts[one]]
         where = f"the alphabet of {scoring.name}" if scoring.name else "the alphabet"
-        messages.append(f"letters outside {where} were scored as others: {', '.join(said)}")
+        warn(f"letters outside {where} were scored as others: {', '.join(said)}", LettersWarning)
     if scoring.protein and tally.nucleotides and tally.letters >= FEWEST_NUCLEOTIDES:
-        messages.append(
+        warn(
             "the sequences look like nucleotides and are compared as proteins; give "
-            "sub_score=(match, mismatch) for DNA and RNA (in the shell: leave out --matrix)"
+            "sub_score=(match, mismatch) for DNA and RNA (in the shell: leave out --matrix)",
+            LettersWarning,
         )
-    for message in messages:
-        warn(message, LettersWarning)
 
 
 def warn_of_phase(scoring: Scoring) -> None:

@@ -128,14 +128,11 @@ def _run(argv: Iterable[str] | None) -> int:
         return code
     except KeyboardInterrupt:  # without the signals of `ending`
         return _fail(ending.said("interrupted"), 130)
-    except Stopped as stop:
-        return _fail(str(stop), 3)
     except BrokenPipeError:
         return _fail("")
-    except InternalError as error:
-        return _fail(f"{error} (a bug in pysw-cl; please report it)")
     except PyswError as error:
-        return _fail(str(error))
+        bug = " (a bug in pysw-cl; please report it)" if isinstance(error, InternalError) else ""
+        return _fail(f"{error}{bug}", 3 if isinstance(error, Stopped) else 1)
     except OSError as error:
         place = f"{error.filename}: " if error.filename is not None else ""
         return _fail(f"{place}{error.strerror or error}")

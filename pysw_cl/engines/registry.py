@@ -17,11 +17,10 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from ..errors import DeviceError, DeviceMemoryError, PlanError, RecomputedWarning, warn
-from ..opencl.device import Runtime, get_runtime, runtimes_to_choose_from
+from ..opencl.device import Runtime, get_runtime, runtimes_to_choose_from, stamp
 from ..planning.model.predict import first_use
 from ..planning.model.runs import sweep_of
 from ..planning.plan import Plan
-from ..planning.profiles.profile import stamp
 from ..planning.program import Given, Seen
 from ..scoring.scoring import Scoring
 from ..tiles.contract import Engine

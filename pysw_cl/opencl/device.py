@@ -17,7 +17,7 @@ from ..errors import DeviceError
 from ..folders import kernel_source
 from ..planning import parameters
 from ..planning.facts import DeviceFacts
-from ..planning.profiles.profile import Identity, Profile, profile_for, stamp
+from ..planning.profiles.profile import VARIABLE, Identity, Profile, changes, profile_for
 from . import kernel_store, listing
 from .listing import DeviceInfo
 from .quirks import traits_of
@@ -72,6 +72,11 @@ class Stopwatch:
         if self._times is None:
             return {}
         return {name: took / 1e9 for name, took in (self._times.total() - self._before).items()}
+
+
+def stamp() -> tuple[str | None, int]:
+    """What changes when devices may find other profiles."""
+    return os.environ.get(VARIABLE), changes[0]
 
 
 class Runtime:

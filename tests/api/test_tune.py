@@ -132,7 +132,7 @@ def test_a_killed_tuning_goes_on(clockwork: Clockwork, profile_folder: Path) -> 
     in_all, clockwork.calls, clockwork.ends_after = clockwork.calls, 0, 40
     for file in profile_folder.iterdir():
         file.unlink()
-    pysw_cl.planning.profiles.profile._changes += 1
+    pysw_cl.planning.profiles.profile.changes[0] += 1
     with pytest.raises(KeyboardInterrupt):
         pysw_cl.tune(budget=60)
     (file,) = profile_folder.iterdir()

@@ -59,7 +59,7 @@ def test_a_damaged_file_is_ignored_with_one_warning(what: str, profile_folder: P
     path.write_bytes(data)
     with pytest.warns(ProfileWarning, match=why) as warned:
         for _ in range(3):
-            store._changes += 1
+            store.changes[0] += 1
             assert alpha_of() == (None, "shipped for any device")
     assert len(warned) == 1
     said = str(warned[0].message)
@@ -83,14 +83,14 @@ def test_files_of_other_things_in_the_folder(profile_folder: Path) -> None:
     path.rename(profile_folder / "renamed.json")  # nobody's
     (profile_folder / "notes.txt").write_text("mine")
     path.mkdir()  # a folder of that name
-    store._changes += 1
+    store.changes[0] += 1
     assert alpha_of() == (None, "shipped for any device")
     with pytest.raises(ProfileError, match="directory"):
         save(made(20))
     path.rmdir()
     other = save(made(20, replace(H200, name="Other")))
     path.write_bytes(other.read_bytes())
-    store._changes += 1
+    store.changes[0] += 1
     with pytest.warns(ProfileWarning, match="of another device"):
         assert alpha_of() == (None, "shipped for any device")
     assert reset(H200) == [path]

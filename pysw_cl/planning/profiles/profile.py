@@ -173,15 +173,10 @@ class Found(NamedTuple):
     path: Path | None = None
 
 
-#: How often this process has stored or removed a profile.
-_changes = 0
+#: How often this process has stored or removed a profile, after which others may be found.
+changes = [0]
 #: The files that a warning was given of.
 _warned: set[Path] = set()
-
-
-def stamp() -> tuple[str | None, int]:
-    """What changes when devices may find other profiles."""
-    return os.environ.get(VARIABLE), _changes
 
 
 def user_folder() -> Path | None:
@@ -212,7 +207,6 @@ def folder_to_change() -> Path:
 @contextmanager
 def _changing() -> Iterator[Path]:
     """The user's folder, while something changes in it.  Raises ProfileError."""
-    global _changes
     folder = folder_to_change()
     try:
         yield folder
@@ -222,7 +216,7 @@ def _changing() -> Iterator[Path]:
             f"it writable, or name another in the environment's {VARIABLE}"
         ) from error
     finally:
-        _changes += 1
+        changes[0] += 1
 
 
 def save(profile: Profile) -> Path:
