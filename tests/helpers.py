@@ -19,14 +19,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from pysw_cl.api import align as align_module
 from pysw_cl.checkpoint import store
-from pysw_cl.drivers.problem import Path
+from pysw_cl.drivers.problem import Path, PathReader
 from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.registry import ENGINES, Wishes
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.planning import parameters
 from pysw_cl.planning.facts import DeviceTraits
 from pysw_cl.planning.plan import Plan
-from pysw_cl.results.cigar import PathReader, Runs
+from pysw_cl.results.cigar import Runs
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.sequences.alphabet import NO_CODE
 from pysw_cl.sequences.view import Codes, Frame

@@ -14,12 +14,12 @@ from ..drivers.align_pair import Search, StrandStore, Swept
 from ..drivers.band_doubling import Banded
 from ..drivers.job import Found, Job
 from ..drivers.options import AlignResources
-from ..drivers.problem import Path
+from ..drivers.problem import FoundPath, Path
 from ..drivers.progress import PairProgress
 from ..engines.registry import plan_of_facts
 from ..errors import CheckpointError, Stopped
 from ..planning.plan import Plan
-from ..results.cigar import FoundPath, Runs
+from ..results.cigar import Runs
 from ..results.stats import Stats
 from ..tiles.contract import Engine
 from ..tiles.slabs import TileMap

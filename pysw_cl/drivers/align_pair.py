@@ -19,7 +19,6 @@ import numpy as np
 from ..planning.execution import HeldWhole
 from ..planning.path_grid import special_lines
 from ..planning.plan import Plan
-from ..results.cigar import PathReader
 from ..results.stats import Stats
 from ..tiles.contract import Engine
 from ..tiles.edges import EdgeArray
@@ -30,7 +29,7 @@ from ..tiles.tile import Area, Hit
 from .band_doubling import Banded, find_end_banded
 from .job import Found, Job, path_of
 from .options import AlignResources
-from .problem import Path, Problem
+from .problem import Path, PathReader, Problem
 from .progress import PairProgress
 from .traceback import trace_back
 

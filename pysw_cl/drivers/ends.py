@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from ..planning.path_grid import special_lines
 from ..planning.plan_fields import tile_shape
-from ..results.cigar import FoundPath
 from ..results.pair_paths import runs_of
 from ..results.stats import Stats
 from ..tiles.contract import BoxEnd, Engine
@@ -35,7 +34,7 @@ from ..tiles.special_lines import SweptGrid
 from ..tiles.sweep import sweep
 from ..tiles.tile import NO_HITS, Area, Box, Cells, Costs, Hit, Want
 from .job import Job, path_of
-from .problem import Path, Problem
+from .problem import FoundPath, Path, Problem
 from .traceback import trace_back
 
 #: The least score is guessed from this share of the target, if that has so many cells.

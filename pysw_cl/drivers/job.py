@@ -15,7 +15,6 @@ from ..errors import InputError, InternalError, SequenceError
 from ..planning.execution import Execution
 from ..planning.plan import Plan
 from ..results.alignment import Alignment
-from ..results.cigar import FoundPath, PathReader
 from ..results.stats import Stats
 from ..scoring.scoring import MOST_KNOWN, Scoring
 from ..sequences.alphabet import COMPLEMENT, NO_CODE, first_outside, show_byte
@@ -24,7 +23,7 @@ from ..sequences.sequence import Sequence, check_letters
 from ..sequences.view import Codes, Frame
 from ..tiles.slabs import TileMap
 from ..tiles.tile import Hit
-from .problem import FreeEnds, Path, Problem
+from .problem import FoundPath, FreeEnds, Path, PathReader, Problem
 
 #: The parts of query and target that are compared; None: all of it.
 Ranges = tuple[tuple[int, int] | None, tuple[int, int] | None]

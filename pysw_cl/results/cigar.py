@@ -1,12 +1,10 @@
-"""Paths as runs of equal operations, the pairs of letters that they align, and how the moves of a
-traceback become runs and a score."""
+"""Paths as runs of equal operations, the pairs of letters that they align, and moves as runs."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +13,7 @@ from ..errors import InternalError
 from ..scoring.scoring import Scoring
 from ..sequences.alphabet import Letters
 from ..sequences.parallel import in_threads
-from ..sequences.view import Frame, View
-from ..tiles.tile import Hit
+from ..sequences.view import View
 
 Moves = NDArray[np.uint8]
 Found = TypeVar("Found")
@@ -197,84 +194,3 @@ def on_diagonal(
 
     yield from in_threads(lambda one: work(one[0], *opposite(*one)), pieces())
     check_region((row, column), (len(query), len(target)))
-
-
-class BackwardPath(Protocol):
-    """What is read of a traceback: the query and target letters before the path so far, which are
-    its start at the end, and arrays of moves, the last move of the path first."""
-
-    row: int
-    column: int
-    moves: list[Moves]
-
-
-class FoundPath(NamedTuple):
-    """A path: the row and column where it starts, its runs, and their score (None: unknown)."""
-
-    row: int
-    column: int
-    runs: Runs
-    score: int | None = None
-
-
-class PathReader:
-    """Computes runs and the score of the path to ``end`` from its moves, the letters of ``frame``
-    and the scoring alone, with no score that a tile computed.
-
-    Reading the moves of a long path takes the host about as long as a part of the traceback takes
-    the device, so the host reads those that it has while the device computes the next ones."""
-
-    def __init__(self, end: Hit, frame: Frame, scoring: Scoring, at_once: int) -> None:
-        self._end, self._frame, self._scoring = end, frame, scoring
-        #: Moves that are read at once.  A device that becomes ready waits for no more than these.
-        self._at_once = at_once
-        #: How many arrays of moves were taken from the path, and where these begin.
-        self._taken, self._place = 0, (end.row, end.column)
-        #: Pieces that were taken and not read: moves, query letters, target letters.
-        self._waiting: deque[tuple[Moves, View, View]] = deque()
-        #: The runs of the pieces that were read, the last one of the path first.
-        self._runs: list[Runs] = []
-        #: The sum of the substitution scores of their pairs.
-        self._pairs = 0
-
-    def read_meanwhile(self, path: BackwardPath, busy: Callable[[], bool] = lambda: True) -> None:
-        """Read the new moves of the path, piece by piece, as long as the device is ``busy()``."""
-        self._waiting += self._take(path)
-        while self._waiting and busy():
-            self._read(*self._waiting.popleft())
-
-    def found(self, path: BackwardPath) -> FoundPath:
-        """The runs and the score of the path, whose traceback is complete.  Raises InternalError if
-        the moves do not consume the letters between its start and its end."""
-        self._waiting += self._take(path)
-        for piece in self._waiting:  # in turn: the work itself uses threads
-            self._read(*piece)
-        runs = joined(reversed(self._runs))
-        total, (gaps, query, target) = int(runs.lengths.sum()), runs.in_gaps()
-        letters = total - target, total - query
-        check_region(letters, (self._end.row - path.row, self._end.column - path.column))
-        cost = gaps * self._scoring.gap_open + (query + target) * self._scoring.gap_extend
-        return FoundPath(path.row, path.column, runs, self._pairs - cost)
-
-    def _take(self, path: BackwardPath) -> Iterator[tuple[Moves, View, View]]:
-        """The pieces that came since the last call, backward, and the letters of each."""
-        new = path.moves[self._taken :]
-        self._taken += len(new)
-        row, column = place = self._place
-        for moves in new:
-            for start in range(0, len(moves), self._at_once):
-                piece = moves[start : start + self._at_once]
-                rows, columns = consumed(piece)
-                row, column = row - rows, column - columns
-                if row >= path.row and column >= path.column:
-                    yield piece, *self._frame.region(row, row + rows, column, column + columns)
-        region = place[0] - path.row, place[1] - path.column
-        check_region((place[0] - row, place[1] - column), region)
-        self._place = row, column
-
-    def _read(self, moves: Moves, query: View, target: View) -> None:
-        """Read the runs and the scores of one piece."""
-        moves = np.ascontiguousarray(moves[::-1])
-        pairs = opposite(moves, query, target)
-        self._runs.append(piece_runs(self._scoring, moves, *pairs))
-        self._pairs += int(self._scoring.pair_scores(*pairs).sum(dtype=np.int64))

@@ -14,14 +14,13 @@ from helpers import fault, spy, tune, use_engine
 from speculating import Seen, constants, every_plan, pairs, plan_of, watched
 
 import pysw_cl
-from pysw_cl.drivers.problem import Path
+from pysw_cl.drivers.problem import FoundPath, Path, PathReader
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.registry import ENGINES
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.engines.wavefront.tile_batch import WavefrontTileBatch
 from pysw_cl.errors import InternalError
 from pysw_cl.results.alignment import Alignment
-from pysw_cl.results.cigar import FoundPath, PathReader
 from pysw_cl.scoring.scoring import Scoring, make_scoring
 from pysw_cl.sequences import parallel
 from pysw_cl.sequences.view import Frame
@@ -196,7 +195,7 @@ class WorsePaths(ReferenceEngine):
 
 
 def test_a_worse_path_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    row = replace(ENGINES["reference"], make=lambda device, wishes, timed: WorsePaths())
+    row = replace(ENGINES["reference"], make=lambda *_: WorsePaths())
     monkeypatch.setitem(ENGINES, "reference", row)
     with pytest.raises(InternalError, match=r"the path scores 10, not 20; please report"):
         pysw_cl.align("T" + "ACGTA" * 4, "G" + "ACGTA" * 4, **REFERENCE)
