@@ -13,7 +13,6 @@ from itertools import chain, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PlanError
 from ..sequences.view import Pairs
 
 SHORT, LONG = 0, 1
@@ -61,9 +60,9 @@ class Launch:
 class Grid:
     """How m rows and n columns are cut: strips of ``T * alpha`` rows, ``B`` blocks a strip.
 
-    In two phases (``form`` "two-phase") a launch computes blocks of one external diagonal, and
-    strip s delegates cells to strip s + B.  The "ticketed" form is one launch of B groups, each of
-    which takes the next strip and computes all of it.
+    In two phases (``form`` "two-phase"), which need n >= 2 B T, a launch computes blocks of one
+    external diagonal, and strip s delegates cells to strip s + B.  The "ticketed" form is one
+    launch of B groups, each of which takes the next strip and computes all of it.
     """
 
     m: int
@@ -72,14 +71,6 @@ class Grid:
     T: int
     alpha: int
     form: str
-
-    def __post_init__(self) -> None:
-        if min(self.m, self.n, self.B, self.T, self.alpha) < 1:
-            raise PlanError(f"B, T, alpha must be at least 1, not {self.B}, {self.T}, {self.alpha}")
-        if self.form == "two-phase" and self.n < 2 * self.B * self.T:
-            raise PlanError(
-                f"two phases need n >= 2 B T: {self.n} columns, B = {self.B}, T = {self.T}"
-            )
 
     @cached_property
     def strip_rows(self) -> int:
@@ -150,10 +141,10 @@ class Grid:
 def fit(m: int, n: int, B: int, T: int, alpha: int, form: str, least_T: int = 1) -> Grid:
     """The grid for m x n cells nearest to B, T and alpha: the minimum-size rule.
 
-    Two phases need n >= 2 B T.  (The thesis asks only n >= T for B = 1.  But the short phase takes
-    T columns, and lane 0 of the next strip needs the last lane's.)  T is halved until one block
-    fits, down to a quarter and to ``least_T``; then B shrinks.  A narrower target is computed in
-    the ticketed form: launches for few columns take longer than the cells."""
+    In two phases (n >= 2 B T) T is halved until one block fits, down to a quarter and to
+    ``least_T``; then B shrinks.  A narrower target is computed in the ticketed form: launches for
+    few columns take longer than the cells.  (The thesis asks only n >= T for B = 1.  But the short
+    phase takes T columns, and lane 0 of the next strip needs the last lane's.)"""
     if form == "two-phase":
         least = max(least_T, T // 4)
         while least < T and n < 2 * T:
@@ -167,16 +158,15 @@ def fit(m: int, n: int, B: int, T: int, alpha: int, form: str, least_T: int = 1)
 
 
 def piece(length: int, step: int, quantum: int) -> int:
-    """The length of even pieces of about ``step`` at most, a multiple of ``quantum``: all but the
-    last one have it."""
+    """The length of all even pieces but the last: about ``step`` at most, and a multiple of
+    ``quantum``."""
     pieces = -(-length // max(step, quantum))
     each = -(-length // pieces)
     return -(-each // quantum) * quantum
 
 
 def piped_height(least: int, quantum: int, most: int) -> int:
-    """The rows of the tiles of a pipeline: about ``least``, of at most ``most``, in multiples of
-    ``quantum``."""
+    """The rows of the tiles of a pipeline: about ``least``, at most ``most``, whole quanta."""
     return max(1, min(least, most) // quantum) * quantum
 
 
@@ -195,9 +185,9 @@ def tile_height(height: int, rows: int, quantum: int) -> int:
 def spans(
     length: int, step: int, quantum: int, forced: Iterable[int] = (), tiles: bool = False
 ) -> list[range]:
-    """The places where pieces of ``[0, length)`` begin, for each part between ``forced`` places:
-    even ones, about ``step`` long at most, and multiples of ``quantum`` where possible.  ``tiles``:
-    without forced places they are as high as :func:`tile_height` says."""
+    """Where pieces of ``[0, length)`` begin, for each part between ``forced`` places: even ones,
+    about ``step`` long at most, and multiples of ``quantum`` where possible.  ``tiles``: without
+    forced places they are as high as :func:`tile_height` says."""
     places = sorted({0, length, *(f for f in forced if 0 < f < length)})
     each = tile_height if tiles and not forced else piece
     return [range(start, end, each(end - start, step, quantum)) for start, end in pairwise(places)]

@@ -1,5 +1,5 @@
-"""How a pair batch is computed, as a value: many pairs, or boxes of a matrix, at once, one in each
-lane.  The batch engine runs it, and what it takes on the device is the sum of its buffers."""
+"""How a pair batch is computed, as a value that the batch engine runs: many pairs, or boxes of a
+matrix, at once, one in each lane."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ Ints = NDArray[np.int32]
 WANTS = {"score": 0, "ends": 1, "counts": 2, "traceback": 1, "cigar": 1, "starts": 1}
 #: Numbers for each pair: of the sweep, of the traceback.
 RESULTS, TRACED = 6, 6
-#: The longest sequence of a batch whose row and column numbers have 16 bits in lanes of 8 and 16
-#: bits.  In a batch with a longer one they have 32.
+#: The longest sequence of a batch whose row and column numbers have 16 bits in narrow lanes.
 LONGEST = 32_000
 #: Codes of usual substitution matrices at most: tables of them are small.
 FEW_LETTERS = 32
@@ -71,8 +70,8 @@ class Groups:
 
     @cached_property
     def places(self) -> Ints:
-        """Where the moves and the runs of each group are (n x 4): the row where its moves begin,
-        its query length, the word where its runs begin, and the words of each lane."""
+        """For each group (n x 4) the row where its moves begin, its query length, the word where
+        its runs begin, and the words of each lane."""
         (m, n), at = self.sides.T, np.zeros((self.count, 4), np.int32)
         at[:, 1], at[:, 3] = m, most_runs(m, n)
         at[1:, 0] = np.cumsum(self.panels[:-1] * m[:-1])

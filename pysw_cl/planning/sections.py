@@ -80,9 +80,8 @@ class SectionsLayout:
 
 
 def span(scoring: Scoring, rows: int, excess: int, local: bool) -> int | None:
-    """Columns after which no path from further left matters in a tile of so many ``rows``: it has
-    so many letters in gaps that these cost more than ``rows`` matches and the ``excess`` give
-    (docs/algorithm.md, Sections).  None where there is no bound.
+    """Columns after which no path from further left matters in a tile of so many ``rows``: its gaps
+    cost more than ``rows`` matches and the ``excess`` give.  None where there is no bound.
 
     ``excess``: the highest H of the tile's edges above the floor, or, if the tile is not ``local``,
     above its top edge, whose H are all equal."""
