@@ -37,10 +37,9 @@ BUSY, MOST_SHARE = 0.02, 1 / 60
 #: The share of a subject's seconds for its tile's size and the search by one case; what is left is
 #: for all cases.
 SEARCH_SHARE = 0.7
-#: The search is by the first; its best values are then compared by all, whose parameters they are.
-CASES: tuple[Case, ...] = (("dna", True), ("protein", True), ("dna", False))
-#: How many of these there are at most.
+#: The search is by the first; its best values, so many at most, are then compared by all.
 MOST_CANDIDATES = 8
+CASES: tuple[Case, ...] = (("dna", True), ("protein", True), ("dna", False))
 #: The share of a search's seconds that each value may run in one race: on a device that others use,
 #: too, many values are tried a few times rather than few very often.  It may run so often at least.
 RACE_SHARE, LEAST_TURNS = 0.05, 16
@@ -221,7 +220,7 @@ def tune(
     Returns
     -------
     Profile
-        The profile: ``parameters`` where they beat what jobs had, ``times``, and ``runs``.
+        ``parameters`` where they beat what jobs had, ``times``, and ``runs``.
 
     Raises
     ------
@@ -269,10 +268,8 @@ def tuned(
         profile = _with_outcomes(profile, outcomes)
         tell = run.step("calibration", 1, 1, aside)
         if calibration >= LEAST_CALIBRATION:
-            tuned_device = runtime.having(profile)
-            profile = calibrated(
-                tuned_device, profile, calibration, lambda s: tell(s, aside), seconds, builds
-            )
+            of, told_of = runtime.having(profile), lambda spent: tell(spent, aside)
+            profile = calibrated(of, profile, calibration, told_of, seconds, builds)
         tell(1, 1)
     measured = calibration >= LEAST_CALIBRATION or any(one.kept() for one in outcomes)
     return profile, outcomes, _saved(profile, path) if measured else None
@@ -293,9 +290,8 @@ def _subjects(runtime: Runtime, names: Iterable[str] | None) -> list[Subject]:
     known = subjects_of(runtime)
     if names is None:
         return [one for one in known.values() if one.used]
-    listed = [names] if isinstance(names, str) else items(names, "subjects")
-    given = list(dict.fromkeys(n if isinstance(n, str) else shown(n) for n in listed))
-    unknown = [name for name in given if name not in known]
+    given = [names] if isinstance(names, str) else items(names, "subjects")
+    unknown = [name for name in given if not isinstance(name, str) or name not in known]
     if unknown or not given:
         named = f"{shown(unknown[0])} is not one" if unknown else "none is given"
         raise InputError(f"subjects: {named} of {', '.join(known)} on {runtime.info.name}")

@@ -1,13 +1,8 @@
-"""What is tuned on a device, and how that is timed: subjects, the values that are tried of each and
-where they begin, and the seconds that a tile takes by them.
+"""What is tuned on a device: subjects, the values that are tried of each, and what a tile takes.
 
-A subject is an engine and its lanes, as in a profile (docs/dev/profiles.md).  Values are pruned by
-what the device says of itself: compute units, the largest group, local memory, and whether its
-compiler takes a limit of registers.
-
-A result is checked before its time counts: a small tile against the reference engine when values
-are run first, and the last row and the best cell of every timed run against those of the plan that
-the search starts with.
+A subject is an engine and its lanes, as in a profile (docs/dev/profiles.md).  A result is checked
+before its time counts: a small tile against the reference engine when values are run first, and the
+last row and the best cell of every timed run against those of the plan that the search starts with.
 """
 
 from __future__ import annotations
@@ -50,16 +45,12 @@ THREADS, SHARED = (0.5, 1, 2), (0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3)
 ALPHAS, COLUMNS, LANES = (0.5, 0.75, 1, 1.25, 1.5), (0.25, 0.5, 1, 2, 4), (0.5, 1, 2)
 #: The most registers of a work-item; the last is no limit on any device that has the option.
 REGISTERS = (64, 80, 96, 112, 128, 144, 168, 192, 255)
-#: The least columns of a block.
-LEAST_CHUNK = 16
-#: Bytes of local memory for each column of a block that is held there.
-COLUMN_BYTES = 8
+#: The least columns of a block, and bytes of local memory for each that is held there.
+LEAST_CHUNK, COLUMN_BYTES = 16, 8
 #: No tile is cut into sections: strips and segments are timed themselves.
 WHOLE = {"sections.least_cells": 1 << 62}
-#: Rows of a tile of the row scan: it is chosen for short queries.
-SCAN_ROWS = 256
-#: The least sides of a tile.
-LEAST_SIDE = 1024
+#: Rows of a tile of the row scan, which is chosen for short queries; and the least sides of others.
+SCAN_ROWS, LEAST_SIDE = 256, 1024
 
 
 @dataclass(frozen=True)

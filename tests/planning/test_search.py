@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from math import exp, inf, nan
 from pathlib import Path
 from statistics import mean
+from types import SimpleNamespace
 from typing import NamedTuple
+from unittest import mock
 
 import pytest
 
+from pysw_cl.planning.tuning import runner
 from pysw_cl.planning.tuning.runner import FAILURES, Runner
 from pysw_cl.planning.tuning.search import search
 from pysw_cl.planning.tuning.strategies import Exhaustive, Ranking, Space, Strategy, Values
@@ -144,8 +147,9 @@ class Device:
         strategy: Strategy | None = None,
         path: Path | None = None,
     ) -> Found:
-        ran = Runner(self.measure, path, "one", self.space.build, clock=lambda: self.now)
-        best = search(self.space, ran, budget, strategy)
+        with mock.patch.object(runner, "time", SimpleNamespace(monotonic=lambda: self.now)):
+            ran = Runner(self.measure, path, "one", self.space.build)
+            best = search(self.space, ran, budget, strategy)
         seconds = ran.seconds(best) if best is not None else None
         before = ran.seconds(self.space.start)
         return Found(best, seconds, before, len(ran.tried), ran.runs, ran.failed, ran.spent)
@@ -368,9 +372,9 @@ def test_a_killed_search_goes_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0, nan, inf])
 def test_times_that_cannot_be(seconds: float) -> None:
-    runner = Runner(lambda values: seconds)
-    assert search(small_space(), runner, 1.0) is None
-    assert set(runner.failed) == {"wrong"}
+    ran = Runner(lambda values: seconds)
+    assert search(small_space(), ran, 1.0) is None
+    assert set(ran.failed) == {"wrong"}
 
 
 def test_strategies_can_be_replaced() -> None:

@@ -75,8 +75,7 @@ class Runner:
     names all that a time depends on beside the values: the subject, the device and its driver, the
     digest of the kernels, and the sizes that are measured.  ``build``: what tells the build that
     values need from others.  ``spent``: seconds that were spent before; ``told`` is called with
-    those of all after each run.  ``clock``: seconds that never go back.  Raises ProfileError if the
-    file cannot be read or written.
+    those of all after each run.  Raises ProfileError if the file cannot be read or written.
     """
 
     def __init__(
@@ -87,10 +86,9 @@ class Runner:
         build: Callable[[Values], Hashable] = lambda values: None,
         spent: float = 0.0,
         told: Callable[[float], None] = lambda spent: None,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.path, self.key, self.build, self.spent = path, key, build, spent
-        self._measure, self._told, self._clock = measure, told, clock
+        self._measure, self._told = measure, told
         #: Seconds that may be spent, those of runs from the file included; and of the longest run,
         #: with what the search did before it.
         self.limit, self.longest = inf, 0.0
@@ -99,7 +97,7 @@ class Runner:
         #: What runs took, by what they needed: a "build", a "check", or only to run "again".
         self._taken: dict[str, list[float]] = defaultdict(list)
         self._read()
-        self._last = clock()
+        self._last = time.monotonic()
 
     def of(self, values: Values) -> Trial:
         """What is known of these values."""
@@ -136,7 +134,7 @@ class Runner:
             return None
         need = self._need(trial)
         took, outcome = trial.earlier.popleft() if trial.earlier else self._new(trial.values)
-        self._last = self._clock()
+        self._last = time.monotonic()
         self.spent, self.longest = self.spent + took, max(self.longest, took)
         self._taken[need].append(took)
         self._builds.add(self.build(trial.values))
@@ -174,7 +172,7 @@ class Runner:
         except tuple(FAILURES) as error:
             kind = next(name for one, name in FAILURES.items() if isinstance(error, one))
             outcome, facts = Failure(kind, str(error)), {"failure": kind}
-        took = self._clock() - self._last
+        took = time.monotonic() - self._last
         if self.path is not None:
             line = json.dumps({"key": self.key, "values": dict(values), "took": took, **facts})
             with _opened(self.path) as file:  # after half a line of a killed process, too

@@ -27,10 +27,9 @@ from .strategies import Coordinate, Space, Strategy, Values
 LIKELY = 1.645
 #: A gain that is not worth more runs: times of two processes differ as much.
 WORTH = 0.005
-#: Turns that the first of a race is in at least: how the others stand is told by it.
-STEADY = 3
-#: Turns that what is undecided runs at least.
-LEAST = 16
+#: Turns that the first of a race is in at least, by which is told how the others stand; and turns
+#: that what is undecided runs at least.
+STEADY, LEAST = 3, 16
 #: So much, over the square of how many, a few ratios may all be too high or too low: a run may meet
 #: something else, and take twice as long.
 FEW = 1.2
@@ -40,11 +39,9 @@ LOOKS = 1.6
 #: Deviations from the median from which on a ratio is disturbed, and the least deviation: a clock's
 #: own.
 FAR, LEAST_NOISE = 3.0, 0.002
-#: A race goes on until ratios of seconds are known to +- so much; the runs of its winner and the
-#: start, to so much.
-ROUND_WIDTH, LAST_WIDTH = 0.02, 0.01
-#: Runs of a value in each at most.
-MOST = 400
+#: A race goes on until ratios of seconds are known to +- so much; that of the winner and the start,
+#: to so much; and turns of each at most.
+ROUND_WIDTH, LAST_WIDTH, MOST = 0.02, 0.01, 400
 #: The share of the budget after which no round goes on.
 ROUNDS_SHARE = 0.8
 
@@ -55,10 +52,6 @@ class Interval(NamedTuple):
     centre: float
     low: float
     high: float
-
-    def within(self, width: float) -> bool:
-        """Is it known to +- so much?"""
-        return self.high - self.low < 2 * width
 
 
 def interval(ratios: Sequence[float]) -> Interval:
@@ -101,7 +94,7 @@ class Race:
                 ratio = interval(self._ratios(k, best))
                 if ratio.low > -WORTH:
                     self.left.remove(k)
-                known = known and ratio.within(ROUND_WIDTH)
+                known = known and ratio.high - ratio.low < 2 * ROUND_WIDTH
             if known and turn >= LEAST:
                 break
         self._note()
@@ -116,7 +109,8 @@ class Race:
         for _ in self._looks():
             if len(self.left) == 2:
                 ratio = interval(self._ratios(0, 1))
-                if ratio.high < 0 or ratio.low >= -WORTH or ratio.within(LAST_WIDTH):
+                known = ratio.high - ratio.low < 2 * LAST_WIDTH
+                if ratio.high < 0 or ratio.low >= -WORTH or known:
                     return ratio.high < 0
         return False
 
