@@ -36,8 +36,7 @@ def plot_tuning(profile: Profile, path: str | os.PathLike[str], units: int | Non
 
     Points are runs, the line goes through the medians of those that differ from the chosen values
     in B only, and grey points are medians of the others.  Vertical lines are at multiples of
-    ``units``, the device's compute units (None: those that the profile names).  Times are seconds;
-    where the runs of a subject have several sizes, seconds for 10^9 cells.
+    ``units``, the device's compute units (None: those that the profile names).
 
     Raises ProfileError if the profile holds no runs with a B, and InputError and FormatError as
     :func:`.plot.plot` does.
@@ -94,12 +93,10 @@ def _draw_search(
     axes: Any, subject: str, runs: list[Run], chosen: Mapping[str, float], units: int
 ) -> None:
     """One subject's times over B."""
-    sizes = {(run["m"], run["n"]) for run in runs}
-    lines: dict[tuple[Any, ...], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    lines: dict[tuple[Any, ...], dict[int, list[float]]] = defaultdict(dict)
     for run in runs:
-        share = 1.0 if len(sizes) == 1 else 1e9 / (run["m"] * run["n"])
-        line = lines[tuple(run["values"].get(name) for name in FIXED)]
-        line[_blocks(run, units)] += [share * seconds for seconds in run["seconds"]]
+        fixed = tuple(run["values"].get(name) for name in FIXED)
+        lines[fixed][_blocks(run, units)] = run["seconds"]
     best = tuple(chosen.get(name) for name in FIXED)
     if best not in lines:
         best = max(lines, key=lambda key: len(lines[key]))
@@ -128,11 +125,9 @@ def _draw_search(
         axes.set_yscale("log")
     else:
         axes.set_ylim(bottom=0)
-    one_size = len(sizes) == 1
-    same = "{:,} x {:,} letters".format(*next(iter(sizes))) if one_size else "several sizes"
-    axes.set_title(f"{subject}, {same}", fontsize="medium")
-    unit = "seconds" if one_size else "seconds for $10^9$ cells"
-    axes.set(xlabel="B (work-groups)", ylabel=unit)
+    m, n = runs[0]["m"], runs[0]["n"]
+    axes.set_title(f"{subject}, {m:,} x {n:,} letters", fontsize="medium")
+    axes.set(xlabel="B (work-groups)", ylabel="seconds")
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.legend(fontsize="small", framealpha=0.9)
 

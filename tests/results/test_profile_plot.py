@@ -18,10 +18,10 @@ MAGIC = {".png": b"\x89PNG\r\n", ".svg": b"<?xml"}
 PLOTS = [plot_tuning, plot_model]
 
 
-def searched(subject: str, blocks: int, alpha: int, times: list[float], n: int = 1000) -> Any:
+def searched(subject: str, blocks: int, alpha: int, times: list[float]) -> Any:
     """A run of a search."""
     values = {"B": blocks, "T": 64, "alpha": alpha, "chunk": 256}
-    run = {"subject": subject, "values": values, "m": 1000, "n": n, "seconds": times}
+    run = {"subject": subject, "values": values, "m": 1000, "n": 1000, "seconds": times}
     return {**run, "use": "search"}
 
 
@@ -93,13 +93,6 @@ def test_time_over_b_is_that_of_the_chosen_values(drawn: list[Any]) -> None:
 def test_units_that_are_given_count(drawn: list[Any]) -> None:
     plot_tuning(profile(), "x.png", 3)
     assert "chosen: B = 6" in words(drawn[0].axes[1])
-
-
-def test_runs_of_several_sizes_are_drawn_by_the_cell(drawn: list[Any]) -> None:
-    runs = [searched("a/b", 4, 8, [1.0], 1000), searched("a/b", 8, 8, [1.0], 2000)]
-    plot_tuning(Profile(runs=tuple(runs)), "x.png", UNITS)
-    assert [(4, 1000.0), (8, 500.0)] in lines(drawn[0].axes[0])
-    assert "several sizes" in drawn[0].axes[0].get_title()
 
 
 def test_many_multiples_are_thinned_out(drawn: list[Any]) -> None:
