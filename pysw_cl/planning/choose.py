@@ -15,7 +15,8 @@ from .sizes import bus_bytes, sharing_warps, warps_of
 
 
 def choose(tile: TileShape, given: Given) -> TileExecution:
-    """How a tile is computed."""
+    """How a tile is computed: in sections or row by row where that is sooner done, in parts where
+    the device cannot do it at once, else in strips."""
     plan = given.plan
     if isinstance(plan, StriplessPlan):
         return ByRows(plan)
@@ -206,7 +207,7 @@ def _in_sections(tile: TileShape, given: Given, sections: Sections) -> InSection
     shared = sharing_warps(plan.lane_set, letters, plan.T, plan.alpha, plan.chunk)
     warps = warps_of(plan.lane_set, device, at_once, shared)
     strip_groups = warps * -(-at_once // warps)
-    score = given.narrow(tile.n, plan) or scoring.source.file
+    score = replace(given, plan=plan).narrow(tile.n) or scoring.source.file
     program = program_of(
         plan,
         given,

@@ -1,5 +1,5 @@
-"""Which lanes, which score file (cl/score) and which program of the wavefront compute a tile,
-sections of one, or many tiles."""
+"""What decides how a tile is computed, beside its shape (`Given`); which lanes, which score file
+(cl/score) and which program of the wavefront compute it, sections of it, or many tiles."""
 
 from __future__ import annotations
 
@@ -74,18 +74,18 @@ class Given:
     holds: bool = False
     paths: int = 0
 
-    def narrow(self, columns: int, plan: Plan | None = None) -> str | None:
+    def narrow(self, columns: int) -> str | None:
         """The score file of narrow lanes for a target of so many columns; None: there are none, or
         they cannot compute these scores (:class:`pysw_cl.planning.lane_sets.NarrowScores`).
 
         "match" compares and selects.  "matrix" makes a query profile of bytes for each strip.
         "permute4" has the scores of four target letters in the bytes of a word."""
-        plan, scoring, bounds = plan or self.plan, self.scoring, self.scoring.bounds
+        plan, scoring, bounds = self.plan, self.scoring, self.scoring.bounds
         if plan.lane_set.narrow is None:
             return None
         fits, kinds = bounds.fits16(plan.strip_rows, plan.chunk, plan.T), plan.lane_set.scores
         bytes_do = scoring.highest <= 127 and bounds.lowest >= -128
-        if fits and bytes_do and self.four(plan):
+        if fits and bytes_do and self.four():
             return "permute4"
         pair = scoring.source.compared(bounds.worst)
         if pair is not None and fits and kinds.compare(len(scoring.matrix), *pair):
@@ -98,9 +98,10 @@ class Given:
         fits = bounds.fits16(plan.strip_rows, plan.chunk, plan.T)
         return "matrix" if profiled and fits and bytes_do and columns >= LEAST_PROFILED else None
 
-    def four(self, plan: Plan) -> bool:
+    def four(self) -> bool:
         """Can narrow lanes look up the scores of four letters at once, and are there no others?"""
-        return self.device.byte_permute and plan.lane_set.scores.permute4 and self.seen.four()
+        able = self.device.byte_permute and self.plan.lane_set.scores.permute4
+        return able and self.seen.four()
 
     def is_held(self, m: int, n: int) -> bool:
         """Is an m x n matrix held whole?"""

@@ -111,7 +111,7 @@ class WavefrontEngine(Engine):
     def _known_execution(self, shape: TileShape, job: TileJob) -> TileExecution:
         """That of a small tile, which is kept by all that decides it."""
         given = given_of(self.runtime, self.plan, job)
-        four, owners = given.four(self.plan), (self.plan, job.scoring, given.device)
+        four, owners = given.four(), (self.plan, job.scoring, given.device)
         known: dict[Any, tuple[TileExecution, Any]] = self.runtime.kept("executions", dict)
         key = shape, *map(id, owners), given.local, four
         if key not in known:
