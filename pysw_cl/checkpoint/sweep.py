@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path as FilePath
 
 from ..drivers.align_pair import Search, Swept
-from ..drivers.progress import SAVED_PATH, Tell
+from ..drivers.progress import Tell
 from ..errors import CheckpointError, InputError
 from ..planning.path_grid import grid_places
 from ..tiles.slabs import Slab, Slabs, TileMap
@@ -74,7 +74,7 @@ class SavedSweep(Slabs):
             raise self._no_space()
         #: Rows to compute, and those among them whose slab is not begun.
         self._todo = self._left = sum(stop - start for start, stop in gaps)
-        tell = self._search.progress.sweep(path=SAVED_PATH, begun=1 - self._todo / m)
+        tell = self._search.progress.sweep(begun=1 - self._todo / m)
         with writing() as self._writer:
             for self.start, self.stop in gaps:
                 self._fill_gap(tell)

@@ -127,18 +127,18 @@ def _along(tell: Tell, end: Hit) -> Callable[[Path], None]:
 
 class PairProgress:
     """The progress of a comparison, strand by strand: sweeps, then the path.  ``shape``: rows and
-    columns of a strand's matrix."""
+    columns of a strand's matrix.  ``path``: the share of a path in the work of its sweep, or 0."""
 
     def __init__(
-        self, run: RunProgress, plan: Plan, shape: tuple[int, int], path: bool, strands: int = 1
+        self, run: RunProgress, plan: Plan, shape: tuple[int, int], path: float, strands: int = 1
     ) -> None:
-        self.run, self._cells = run, float(shape[0] * shape[1])
-        self._stages, self._strands, self._strand = 1 + path, strands, 0
+        self.run, self._cells, self._share = run, float(shape[0] * shape[1]), path
+        self._stages, self._strands, self._strand = 1 + (path > 0), strands, 0
         #: Work of the path, and of all that a strand has, as foreseen with the last sweep.
         self._path = self._all = 0.0
         if run.staged and f"{plan.engine}/{plan.lanes}" in plan.machine.by_subject:
             run.speed = self._cells / plan.matrix_cost(*shape, plan.tile_shape(*shape))
-        run.begin(strands * self._cells * (1 + PATH * path))
+        run.begin(strands * self._cells * (1 + path))
 
     def strand(self, index: int) -> PairProgress:
         """The strand number ``index``, from 0, is next."""
@@ -148,13 +148,14 @@ class PairProgress:
         return self
 
     def sweep(
-        self, share: float = 1.0, more: float = 0.0, path: float = PATH, begun: float = 0.0
+        self, share: float = 1.0, more: float = 0.0, path: float | None = None, begun: float = 0.0
     ) -> Tell:
         """A sweep is next that takes this share of the whole matrix's work; then sweeps of ``more``
-        may follow, and a path of the share ``path`` of these.  ``begun``: the share that an earlier
-        run did."""
+        may follow, and a path of the share ``path`` of these (None: as usual).  ``begun``: the
+        share that an earlier run did."""
         work, follow = share * self._cells, more * self._cells
-        self._path = path * (work + follow) * (self._stages - 1)
+        share = self._share if path is None else path * (self._stages - 1)
+        self._path = share * (work + follow)
         self._all = work + follow + self._path
         return self._step(1, work, self._all * (self._strands - self._strand) - work, begun)
 

@@ -25,7 +25,7 @@ from ..tiles.contract import Engine
 from .align_pair import StrandStore, search
 from .job import Found, Job, alignment_of
 from .options import AlignResources, TopOptions
-from .progress import PairProgress, RunProgress, TopProgress
+from .progress import PATH, SAVED_PATH, PairProgress, RunProgress, TopProgress
 from .waterman_eggert import find_top
 
 Result = TypeVar("Result")
@@ -57,7 +57,8 @@ def run(
         part = None if saved is None else saved(this)
         found = None if part is None else part.known()
         if found is None:
-            engine, shape, path = engines(), this.frame.shape, this.output == "path"
+            engine, shape = engines(), this.frame.shape
+            path = (PATH if part is None else SAVED_PATH) * (this.output == "path")
             pair = pair or PairProgress(progress, engine.plan, shape, path, len(jobs))
             compute = partial(_found, this, resources, pair.strand(k), part)
             computed, wrong = checked(compute, engine, prod(shape))
