@@ -151,7 +151,7 @@ class ProfileWarning(UserWarning):
 def warn(message: str, kind: type[Warning]) -> None:
     """Warn at the line that called this package (or a block of its own in between)."""
     level, frame, inside = 1, sys._getframe(), (__name__.partition(".")[0], "contextlib")
-    while frame and frame.f_globals.get("__name__", "").partition(".")[0] in inside:
+    while frame and str(frame.f_globals.get("__name__")).partition(".")[0] in inside:
         level, frame = level + 1, frame.f_back  # type: ignore[assignment]
     warnings.warn(message, kind, stacklevel=level)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..drivers.batch import BatchDriver
-from ..drivers.batch_layout import as_halves, blame, lengths_of
+from ..drivers.batch_layout import as_halves, lengths_of, of_each
 from ..drivers.batch_results import UNKNOWN, Choose, OneByOne, PairResults
 from ..drivers.options import ManyOptions, Resources, fields_of
 from ..drivers.prepared import Batch
@@ -19,7 +19,7 @@ from ..drivers.progress import Progress, RunProgress, Stage
 from ..engines.common import FreeEnd
 from ..engines.plans import make_plan
 from ..engines.registry import row_of
-from ..errors import PyswError, RecomputedWarning, warn
+from ..errors import RecomputedWarning, warn
 from ..opencl.device import Stopwatch, get_runtime
 from ..planning.pair_batch import FEW_LETTERS
 from ..results.pair_paths import PairPaths, as_table
@@ -221,13 +221,7 @@ def of_alphabet(pairs: Sequence[Any], scoring: Scoring) -> Sequence[Any]:
     alphabet = scoring.alphabet
     if alphabet is None or isinstance(pairs, Batch):
         return pairs
-    halves = as_halves(pairs)
-    for k, half in enumerate(halves):
-        try:
-            what = "target" if k % 2 else "query"
-            halves[k] = as_sequence(half, what, alphabet=alphabet)
-        except PyswError as error:
-            raise blame(k // 2, error) from None
+    halves = of_each(as_halves(pairs), 0, partial(as_sequence, alphabet=alphabet))
     return list(zip(halves[0::2], halves[1::2], strict=True))
 
 

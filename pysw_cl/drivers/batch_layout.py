@@ -173,21 +173,26 @@ def as_halves(pairs: Sequence[Any], first: int = 0) -> list[Any]:
     return list(chain.from_iterable(pairs))
 
 
-def alike(halves: list[Any], first: int, alphabet: Alphabet | None = None) -> list[Any]:
-    """Sequences of any kinds as texts that are all str, or all bytes, each of which is checked as
-    `align` does.  ``first``: the number of their first pair, for errors."""
-    if alphabet is None and set(map(type, halves)) in ({bytes}, {str}):
-        return halves
-    known: dict[int, bytes] = {}  # the same object comes again and again where all meet all
+def of_each(halves: list[Any], first: int, make: Callable[[Any, str], T]) -> list[T]:
+    """What ``make`` gives of each of some sequences, and of what each is ("query" or "target").
+    ``first``: the number of their first pair, for errors."""
+    known: dict[int, T] = {}  # the same object comes again and again where all meet all
     k = 0
     try:
         for k, half in enumerate(halves):
             if id(half) not in known:
-                letters = as_letters(half, "target" if k % 2 else "query", alphabet)
-                known[id(half)] = letters.tobytes()
+                known[id(half)] = make(half, "target" if k % 2 else "query")
     except PyswError as error:
         raise blame(first + k // 2, error) from None
     return [known[id(half)] for half in halves]
+
+
+def alike(halves: list[Any], first: int, alphabet: Alphabet | None = None) -> list[Any]:
+    """Sequences of any kinds as texts that are all str, or all bytes, each of which is checked as
+    `align` does.  ``first``: as for `of_each`."""
+    if alphabet is None and set(map(type, halves)) in ({bytes}, {str}):
+        return halves
+    return of_each(halves, first, lambda half, what: as_letters(half, what, alphabet).tobytes())
 
 
 def joined(some: list[Any], texts: list[Any], first: int) -> bytes:
