@@ -145,9 +145,11 @@ def _within(record: Sequence, span: Span) -> NDArray[np.uint8]:
 
 def _texts(part: list[Pair], ranges: tuple[Span, Span]) -> list[tuple[bytes, bytes]]:
     """The letters of pairs in the form that `align_many` takes fastest, once for each record."""
-    sides = []
-    for records, span in zip(zip(*part, strict=True), ranges, strict=True):
-        own = {id(record): record for record in records}
-        known = {key: _within(record, span).tobytes() for key, record in own.items()}
-        sides.append([known[id(record)] for record in records])
-    return list(zip(*sides, strict=True))
+    queries, targets, found = dict[int, bytes](), dict[int, bytes](), []
+    for query, target in part:
+        if id(query) not in queries:
+            queries[id(query)] = _within(query, ranges[0]).tobytes()
+        if id(target) not in targets:
+            targets[id(target)] = _within(target, ranges[1]).tobytes()
+        found.append((queries[id(query)], targets[id(target)]))
+    return found
