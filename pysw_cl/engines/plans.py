@@ -63,7 +63,6 @@ def profiled(plan: P, runtime: Runtime) -> P:
             tuning = tuning.with_values(known)
     changed = replace(plan, **values, tuning=tuning)
     try:
-        changed.check_fields()
         changed.check_on(runtime.facts)
     except PlanError:
         return plan
@@ -101,7 +100,6 @@ def make_plan(
         plan = _with_wishes(base, {} if wishes is None else wishes, facts)
     else:
         raise PlanError(f"plan must be a Plan or a mapping of its fields, not {shown(wishes)}")
-    plan.check_fields()
     if plan.engine != base.engine:
         raise PlanError(f"plan: engine {plan.engine!r} is not {base.engine}, whose plan this is")
     plan.check_on(facts)

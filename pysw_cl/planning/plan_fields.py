@@ -171,15 +171,13 @@ class PlanFields:
         tuning = Tuning().with_values(values.pop("tuning", {}))
         return cls(**values, tuning=tuning)
 
-    def check_fields(self) -> None:
-        """Raise PlanError for a field that is not a whole number or out of range."""
+    def check_on(self, device: DeviceFacts | None) -> None:
+        """Raise PlanError for a field that is not a whole number or out of range, or if the engine
+        cannot run this plan on the device (None: on any)."""
         every: Any = PlanFields  # mypy looks for its hash among the fields
         own: Any = type(self)
         for name, one in (parameters_of(every) | parameters_of(own)).items():
             one.checked(getattr(self, name))
-
-    def check_on(self, device: DeviceFacts | None) -> None:
-        """Raise PlanError if the engine cannot run this plan on the device (None: on any)."""
         for said in self.wrong_on(device):
             raise PlanError(f"plan: {said}")
 
