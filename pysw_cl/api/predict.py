@@ -13,10 +13,11 @@ from ..drivers.pair_forecast import pair_forecast
 from ..drivers.problem import Mode
 from ..engines.registry import Kind, by_time, setting_of
 from ..errors import InputError, shown, whole_number
-from ..opencl.device import Runtime, get_runtime
+from ..opencl.device import get_runtime
 from ..planning.model.predict import Choice, Foreseen, Prediction, choice_of, predicted
 from ..planning.plan import Plan
 from ..planning.profiles.profile import Profile
+from ..planning.program import Given
 from ..scoring.scoring import made_of
 from ..sequences.view import Strand
 from .align import job_of
@@ -93,8 +94,7 @@ def predict(
         options = options.of_query(a)
         job = job_of(a, b, options)
         m, n = job.frame.shape
-    runtime = _devices(device, m, n, options, plan)[0][0]
-    return _predicted(runtime, m, n, options, plan, job, prune)
+    return _asked(device, m, n, options, plan, job, prune)[0]
 
 
 def plan(
@@ -133,10 +133,8 @@ def plan(
     """
     options = made_of(AlignOptions, {**locals(), "output": "score"})
     rows, columns = _length(m, "m"), _length(n, "n")
-    (runtime, _), *others = _devices(device, rows, columns, options, plan)
-    setting = setting_of(runtime, plan, options.scoring, options.mode)
-    found = choice_of(setting, _predicted(runtime, rows, columns, options, plan))
-    return replace(found, devices={one.info.name: seconds for one, seconds in others})
+    prediction, setting, others = _asked(device, rows, columns, options, plan)
+    return replace(choice_of(setting, prediction), devices=others)
 
 
 def profile(device: Any = "auto") -> Profile:
@@ -169,38 +167,32 @@ def profile(device: Any = "auto") -> Profile:
     return get_runtime(device).profile()[0]
 
 
-def _devices(
-    device: Any, m: int, n: int, options: AlignOptions, plan: Any
-) -> list[tuple[Runtime, float]]:
-    """The devices to choose from, and the seconds they are expected to take (see `by_time`)."""
-    if plan is not None:
-        return [(get_runtime(device), 0.0)]
-    ends, both = options.free, options.strand == "both"
-    kind = Kind(m, n, options.scoring, options.mode, options.output, ends, both)
-    return [(get_runtime(one), seconds) for one, seconds in by_time(device, kind)]
-
-
-def _predicted(
-    runtime: Runtime,
+def _asked(
+    device: Any,
     m: int,
     n: int,
     options: AlignOptions,
     plan: Any,
     job: Job | None = None,
     prune: bool = True,
-) -> Prediction:
-    """`predict` for two lengths, or the sequences of a job, with options that are checked."""
-    path = options.output == "path"
+) -> tuple[Prediction, Given, dict[str, float]]:
+    """`predict` for two lengths, or the sequences of a job, with options that are checked; what the
+    model was asked; and the other devices, with the seconds expected there (see `by_time`)."""
+    path, both, choices = options.output == "path", options.strand == "both", [(device, 0.0)]
+    if plan is None:
+        about = options.scoring, options.mode, options.output, options.free, both
+        choices = by_time(device, Kind(m, n, *about))
+    (runtime, _), *others = ((get_runtime(one), seconds) for one, seconds in choices)
     setting = setting_of(runtime, plan, options.scoring, options.mode)
     paths = int(path or options.output == "matches")
     setting = replace(setting, seen=replace(setting.seen, alike=path), paths=paths)
     if job is not None:
         setting, foreseen = pair_forecast(setting, job.frame, job.both, path, prune)
     else:
-        strands = 1 + (options.strand == "both")
         corners = (float(m), float(n)) if path and not setting.local else None
-        foreseen = Foreseen(float(strands), strands, corners)
-    return predicted(setting, m, n, *runtime.profile(), foreseen, options.free)
+        foreseen = Foreseen(1.0 + both, 1 + both, corners)
+    found = predicted(setting, m, n, *runtime.profile(), foreseen, options.free)
+    return found, setting, {one.info.name: seconds for one, seconds in others}
 
 
 def _length(value: Any, name: str) -> int:

@@ -1,9 +1,9 @@
-"""How long a comparison of two given sequences takes, foreseen by one quick look at them.
+"""How long a comparison of two given sequences takes, foreseen by one quick look at them, for
+:func:`pysw_cl.predict`.
 
-No result depends on it: it only feeds :func:`pysw_cl.predict`.  Words that both have, once each,
-tell where the sequences are alike, and how much.  A word survives if none of its k letters changes,
-so the share c of words that did gives the identity c^(1/k) (Mash: Ondov et al. 2016, Genome Biology
-17, 132).  The best alignment is taken to run straight through that part of the matrix.
+Words that both have, once each, tell where the sequences are alike, and how much.  A word survives
+if none of its k letters changes, so the share c of words that did gives the identity c^(1/k) (Mash:
+Ondov et al. 2016, Genome Biology 17, 132).  The best alignment is taken to run straight there.
 """
 
 from __future__ import annotations
@@ -76,8 +76,7 @@ def likely_paths(given: Given, frame: Frame, both: bool) -> list[LikelyPath]:
     Takes time linear in both lengths."""
     if given.scoring.by_position:
         return []
-    four = is_nucleotide(given.scoring.letters)
-    query, target = samples_of(frame, four)
+    query, target = samples_of(frame, is_nucleotide(given.scoring.letters))
     turned = query.turned(frame.shape[0])
     strands = [query, turned] if both else [turned if frame.minus else query]
     found = (_likely_path(one, target, given, frame.shape) for one in strands)

@@ -101,30 +101,26 @@ def too_large(memory: Memory, device: DeviceFacts) -> str | None:
     return None
 
 
-class _Kind(NamedTuple):
-    """The tiles of a sweep that are alike on one side."""
-
-    length: int
-    #: Places of the special lines inside, from the tile's begin.
-    inner: tuple[int, ...]
-    #: Does a tile follow them?  Do they begin where the matrix does?
-    followed: bool
-    first: bool
-
-
-def _kinds(spans: list[range], inner: tuple[int, ...]) -> list[_Kind]:
-    """The kinds of these tiles in their order; of those alike that follow each other, two stand for
-    all."""
+def _samples(spans: list[range], inner: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Where tiles begin and end, in their order; of those alike that follow each other, two stand
+    for all.  ``inner``: places of special lines."""
     found = []
     for span in spans:
-        within = [place for place in inner if span.start < place < span.stop]
-        marked = {0, len(span) - 1, *((place - span.start) // span.step for place in within)}
-        chosen = {k for one in marked for k in (one, one + 1, one + 2) if k < len(span)}
-        for start in (span[k] for k in sorted(chosen)):
-            end = min(start + span.step, span.stop)
-            lines = tuple(place - start for place in within if start < place < end)
-            found.append(_Kind(end - start, lines, end < spans[-1].stop, start == 0))
+        within = (
+            (place - span.start) // span.step
+            for place in inner
+            if place in range(span.start + 1, span.stop)
+        )
+        marked = {0, len(span) - 1, *within}
+        for k in sorted({one + more for one in marked for more in range(3)}):
+            if k < len(span):
+                found.append((span[k], min(span[k] + span.step, span.stop)))
     return found
+
+
+def _inside(places: tuple[int, ...], start: int, end: int) -> tuple[int, ...]:
+    """The places between the begin and the end of a tile, counted from its begin."""
+    return tuple(place - start for place in places if start < place < end)
 
 
 def _widest(places: Iterable[int]) -> int:
@@ -152,21 +148,20 @@ class _Sweeps:
         strip_rows, inside = path_grid.strip_rows(plan, *shape), plan.captures_inside
         down = spans(m, shape[0], strip_rows, () if inside else inner_rows, tiles=True)
         across = spans(n, shape[1], 1, () if inside else matrix.columns)
-        across_kinds = set(_kinds(across, matrix.columns))
         most, kept_rows, kept_columns = Memory(), 0, 0
         seen: dict[TileShape, Memory] = {}
-        for row in _kinds(down, inner_rows):
+        for top, end in _samples(down, inner_rows):
             kept = kept_rows + kept_columns
-            for column in across_kinds:
+            for left, right in _samples(across, matrix.columns):
                 one = replace(
                     matrix,
-                    m=row.length,
-                    n=column.length,
-                    bottom=matrix.bottom or row.followed,
-                    right=matrix.right or column.followed,
-                    rows=row.inner,
-                    columns=column.inner,
-                    level=matrix.level and row.first,
+                    m=end - top,
+                    n=right - left,
+                    bottom=matrix.bottom or end < m,
+                    right=matrix.right or right < n,
+                    rows=_inside(inner_rows, top, end),
+                    columns=_inside(matrix.columns, left, right),
+                    level=matrix.level and top == 0,
                 )
                 if one not in seen:
                     buffers, stay = self._tile(one)

@@ -257,12 +257,12 @@ def test_tiles_that_are_alike_count_once(
         return [_foreseen(plan, *size, small, **one) for one in how]
 
     some = found()
-    kinds = memory._kinds
+    samples = memory._samples
 
     def every(spans: list[range], inner: tuple[int, ...]) -> Any:
-        return kinds(spans, tuple(place for span in spans for place in span) + inner)
+        return samples(spans, tuple(place for span in spans for place in span) + inner)
 
-    monkeypatch.setattr(memory, "_kinds", every)
+    monkeypatch.setattr(memory, "_samples", every)
     assert found() == some
 
 

@@ -1,9 +1,5 @@
 """The counts of whole runs: which tiles a matrix has, and what the execution of each does; and
-the times that explain measured runs best.
-
-Errors count relative to the run, as in Sandes (2011), so that small runs count as much as large
-ones.  Times are not negative (Lawson & Hanson 1974, Solving Least Squares Problems, chapter 23).
-"""
+the times that explain measured runs best."""
 
 from __future__ import annotations
 
@@ -27,9 +23,10 @@ from .times import CUT, Machine, Pace, Wave
 Floats = NDArray[np.float64]
 #: What a time is called: a subject and a name.
 Name = tuple[str, str]
-#: The name of the time that each row of a lane adds to a strip, whatever its columns, where a group
-#: has a core to itself.
+#: The time that each row of a lane adds to a strip where a group has a core to itself.
 STRIP_ROW = "strip_row"
+#: What the device does beside columns of strips.
+ON_DEVICE = STRIP_ROW, "check"
 #: Of the grid cells on the path, what is computed where its tiles are known ahead: these are
 #: smaller, and pruned (5 million letters, 6% changed, on an H100: 1/22).
 AHEAD = 1 / 22
@@ -43,11 +40,10 @@ NOT_SOUGHT = "busy@"
 
 @dataclass(frozen=True)
 class Strips:
-    """The strips of a tile, or of many tiles like it."""
+    """The strips of a tile, or of many tiles like it; ``plan`` has their alpha, B and chunk."""
 
     #: Whose times count: an engine, its lanes, how they score, and whether they are of sections.
     subject: str
-    #: The plan, with the tile's alpha, B and chunk.
     plan: Plan
     wave: Wave
     tiles: int = 1
@@ -76,8 +72,8 @@ class Work:
     @property
     def on_device(self) -> Work:
         """What the device does of it."""
-        own = (of for of in self.counts if of[0] == "held" or of[1] in (STRIP_ROW, "check"))
-        return Work(self.strips, Counter({of: self.counts[of] for of in own}))
+        own = {of: self.counts[of] for of in self.counts if of[0] == "held" or of[1] in ON_DEVICE}
+        return Work(self.strips, Counter(own))
 
     def weights(self, times: Machine) -> dict[Name, float]:
         """How much each time counts in it, if these are the times."""
@@ -137,8 +133,8 @@ def sweep_of(given: Given, m: int, n: int) -> Work:
 def swept_again(given: Given, m: int, n: int, extent: tuple[float, float]) -> Counter[Name]:
     """What the traceback of a path through so many rows and columns of an m x n matrix does.
 
-    The special rows and columns of the sweep cut the matrix into grid cells.  Those on the way are
-    swept again if their moves take too much memory (:mod:`pysw_cl.drivers.traceback`).
+    Grid cells on the way are swept again if their moves take too much memory
+    (:mod:`pysw_cl.drivers.traceback`).
     """
     plan, tuning = given.plan, given.plan.tuning.traceback
     most = most_pieces(tuning, m, n)
@@ -192,7 +188,8 @@ Runs = Sequence[tuple[Work, float]]
 
 
 def nonnegative(a: Floats, b: Floats) -> Floats:
-    """x >= 0 with the least |a x - b| (Lawson & Hanson's algorithm)."""
+    """x >= 0 with the least |a x - b| (Lawson & Hanson 1974, Solving Least Squares Problems,
+    chapter 23)."""
     n = a.shape[1]
     x, free = np.zeros(n), np.zeros(n, bool)
     scale = np.sqrt((a * a).sum(axis=0))
@@ -207,10 +204,10 @@ def nonnegative(a: Floats, b: Floats) -> Floats:
         while True:
             trial = np.zeros(n)
             trial[free] = np.linalg.lstsq(a[:, free], b, rcond=None)[0]
-            if trial[free].min(initial=1) > 0:
+            falling = free & (trial <= 0)
+            if not falling.any():
                 x = trial
                 break
-            falling = free & (trial <= 0)
             steps = x[falling] / np.maximum(x[falling] - trial[falling], 1e-300)
             x = x + steps.min() * (trial - x)
             free &= x > 1e-12
@@ -223,13 +220,13 @@ def fitted(
 ) -> Machine:
     """The ``known`` times, and others that explain what the runs took.
 
-    The times of a column are sought of each alpha and share that ``columns`` have (None: the runs);
-    others lie between them.
+    Errors count relative to the run, as in Sandes (2011).  The times of a column are sought of each
+    alpha and share that ``columns`` have (None: the runs); others lie between them.
 
     Strips are late in one of two ways (`pysw_cl.planning.model.times.Line.both`), and which of them
-    takes longer is a matter of these times.  So they are sought again, until the ways that they say
-    are those by which they were found, or a few times: the ways may change in turns.  Of all that
-    were found those are taken whose squared errors add up to the least.
+    takes longer is a matter of these times.  So they are sought again, a few times at most, until
+    the ways that they say are those by which they were found; those with the least squared errors
+    are taken.
     """
     known = known or Machine({})
     runs = [(work, taken) for work, taken in runs if taken > 0]
@@ -249,8 +246,8 @@ def fitted(
         if rows == before:
             break
         before, found = rows, {}
-        every = {of for row in rows for of in row if of[1] not in own.get(of[0], {})}
-        names = sorted(of for of in every if not of[1].startswith(NOT_SOUGHT))
+        every = {of for row in rows for of in row if not of[1].startswith(NOT_SOUGHT)}
+        names = sorted(of for of in every if of[1] not in own.get(of[0], {}))
         fixed = [
             sum(weight * own.get(of, {}).get(name, 0.0) for (of, name), weight in row.items())
             for row in rows
