@@ -27,7 +27,6 @@ ONE_BY_ONE = (
 )
 #: The columns of the table.
 COLUMNS = ("query", "target", "score", "query_end", "target_end")
-SIGNS = {"plus": "+", "minus": "-"}
 
 
 def add_to(commands: Any) -> None:
@@ -103,7 +102,7 @@ def _lines(args: Namespace, query: Sequence, target: Sequence, found: Any) -> It
         end = one.query_start if one.strand == "minus" else one.query_end
         rows.append((one.score, end, one.target_end, one.strand))
     for score, query_end, target_end, *strand in rows:
-        signs = [SIGNS[one] for one in strand if args.strand != "plus"]
+        signs = ["-" if one == "minus" else "+" for one in strand if args.strand != "plus"]
         yield names + "\t".join(map(str, [score, query_end, target_end, *signs])) + "\n"
 
 

@@ -82,9 +82,10 @@ class Alignment(AlignedPair):
     def to_paf(self) -> str:
         """The line of a PAF file, without its line end; "" for an alignment without columns.
         Raises InputError without a path."""
-        from .formats import paf
+        from .formats.paf import Writer
+        from .formats.writer import Setting, row_of
 
-        return paf.line(self)
+        return Writer(Setting()).text([row_of(self)]).rstrip("\n")
 
     def plot(self, path: str | os.PathLike[str] | None = None, *, ax: Any = None) -> Any:
         """Draw the path over the matrix, with the highest score of each tile and the pruned areas:

@@ -17,9 +17,8 @@ from .pair_paths import as_table
 
 #: What an integer is that is not known, in arrays; it is None in dictionaries, NA in pandas.
 UNKNOWN = -1
-#: The fields whose integers may be unknown.
+#: The fields whose integers may be unknown, and those of text.
 COUNTS = (*PLACES, "matches", "columns")
-#: Fields of text.
 TEXTS = ("query_name", "target_name", "strand", "cigar")
 #: The fields, and the one that only some results have.
 ALL = (*FIELDS, "second_best")

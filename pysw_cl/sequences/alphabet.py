@@ -19,20 +19,16 @@ Table = NDArray[np.uint8]
 _BLANKS = {9: "a tab", 10: "a line break", 13: "a line break", 32: "a blank"}
 #: The entry of an encoding table for a byte that is not a letter of the alphabet.
 NO_CODE = 255
-#: The four nucleotides; U is T.
-NUCLEOTIDES = "ACGT"
-#: The IUPAC letters for more than one nucleotide.
-AMBIGUITY = "RYSWKMBDHVN"
-#: Characters for a gap in aligned sequences; they are never letters.
+#: The four nucleotides (U is T), and the IUPAC letters for more than one.
+NUCLEOTIDES, AMBIGUITY = "ACGT", "RYSWKMBDHVN"
+#: Characters for a gap, which are no letters, and the codes of the other printable ASCII ones.
 GAPS = "-."
-#: The codes of printable ASCII characters that are not gaps.
 PRINTABLE = [code for code in range(33, 127) if chr(code) not in GAPS]
 #: The most letters that a substitution matrix may have.
 MAX_LETTERS = 64
-#: Letters that are processed at once, so that temporary arrays stay in the caches.
-PIECE = 1 << 20
-#: Sequences of so many letters or more are translated two letters at a time.
-LONG = 1 << 13
+#: Letters that are processed at once, so that temporary arrays stay in the caches; so many or more
+#: are translated two at a time.
+PIECE, LONG = 1 << 20, 1 << 13
 
 _LETTERS, _OTHERS = b"ATUCGRYKMBVDH", b"TAAGCYRMKVBHD"
 #: The bytes that have a complement.

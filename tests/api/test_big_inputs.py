@@ -32,7 +32,7 @@ READER = """
 import resource, sys
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.drivers.job import make_frames
-from pysw_cl.sequences import read_fasta
+from pysw_cl.sequences.reading import read_fasta
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 scoring, before = make_scoring(), peak()

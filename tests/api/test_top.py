@@ -274,7 +274,7 @@ def test_errors(options: dict[str, Any], words: str) -> None:
 
 def records(*names: str) -> list[Any]:
     """One record of each file, by its name under the test data's dna folder."""
-    from pysw_cl.sequences import read_fasta
+    from pysw_cl.sequences.reading import read_fasta
 
     return [next(read_fasta(DATA / "dna" / name)) for name in names]
 

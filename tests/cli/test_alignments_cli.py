@@ -9,7 +9,7 @@ from helpers import renamed
 from test_cli import fasta, run
 
 import pysw_cl
-from pysw_cl.results.formats import make_writer, paf
+from pysw_cl.results.formats import make_writer
 from pysw_cl.results.formats.writer import Setting, row_of
 
 A, B = "ACGTACGTTTGGGG", "ACGTACGCCGGGG"
@@ -31,7 +31,7 @@ def found(**asked: str) -> list[pysw_cl.Alignment]:
 def test_a_line_for_each(capsys: pytest.CaptureFixture[str], pair: tuple[str, str]) -> None:
     code, out, err = run(capsys, "align", *OPTIONS, "--min-score", "4", *pair)
     assert (code, err) == (0, "")
-    wanted = [paf.line(renamed(one, "a", "b")) for one in found()]
+    wanted = [renamed(one, "a", "b").to_paf() for one in found()]
     assert len(wanted) == 3
     assert out.splitlines() == wanted  # the other query has only single T, which score 2
 

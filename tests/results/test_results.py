@@ -15,7 +15,7 @@ import pysw_cl
 from pysw_cl.errors import InputError, InternalError
 from pysw_cl.results.alignment import Alignment
 from pysw_cl.results.cigar import Runs
-from pysw_cl.results.formats import make_writer, paf, pair
+from pysw_cl.results.formats import make_writer, pair
 from pysw_cl.results.formats.writer import Setting, row_of
 from pysw_cl.results.stats import Stats
 from pysw_cl.scoring.scoring import make_scoring
@@ -192,7 +192,7 @@ def test_halves() -> None:
     assert isinstance(r.rescore(), float)
     r = alignment("GGWWA", "CWWWAA", "2=2D1=", 15.5, scoring=("BLOSUM62", (9.5, 0.5)))
     assert r.rescore() == r.score == 15.5
-    assert "AS:f:15.5\tNM:i:2\tde:f:0.2500\tcg:Z:2=2D1=" in paf.line(r)
+    assert "AS:f:15.5\tNM:i:2\tde:f:0.2500\tcg:Z:2=2D1=" in r.to_paf()
     assert "a gap of length k costs 9.5 + k * 0.5" in str(r)
     assert r.scoring.unscaled(31) == 15.5
 
@@ -225,7 +225,7 @@ def test_without_a_path() -> None:
     assert table(score, "score") == "q\t10\tt\t11\t+\t4\n"
     for found in (ends, score):
         with pytest.raises(InputError, match="PAF needs a path"):
-            paf.line(found)
+            found.to_paf()
 
 
 def test_empty_alignment() -> None:
@@ -233,7 +233,7 @@ def test_empty_alignment() -> None:
     empty = Alignment(0, "local", r.query, r.target, r.scoring, 0, 0, 0, 0, runs_of(""))
     assert (empty.cigar, empty.matches, empty.identity, empty.rescore()) == ("", 0, 0.0, 0)
     assert "0/0 (0.0%)" in str(empty)
-    assert paf.line(empty) == make_writer("paf", Setting()).text([row_of(empty)]) == ""
+    assert empty.to_paf() == make_writer("paf", Setting()).text([row_of(empty)]) == ""
     assert table(empty, "path") == "q\t10\tt\t11\t+\t0\t0\t0\t0\t0\t0\t0\t0.0000\t*\n"
 
 
@@ -241,10 +241,10 @@ def test_empty_alignment() -> None:
 
 
 def test_paf() -> None:
-    assert paf.line(example()) == (
+    assert example().to_paf() == (
         "q\t10\t2\t10\t+\tt\t11\t1\t9\t6\t9\t255\tAS:i:0\tNM:i:3\tde:f:0.3333\tcg:Z:3=1X1D1=1I2="
     )
-    line = paf.line(renamed(example(), "a\tname", ""))
+    line = renamed(example(), "a\tname", "").to_paf()
     assert line.startswith("a_name\t10\t")
     assert line.split("\t")[5] == "target"
     assert len(line.split("\t")) == 16

@@ -15,7 +15,7 @@ import pysw_cl
 from pysw_cl import align
 from pysw_cl.errors import InputError, SequenceError
 from pysw_cl.results.alignment import Alignment
-from pysw_cl.results.formats import make_writer, paf, pair
+from pysw_cl.results.formats import make_writer, pair
 from pysw_cl.results.formats.writer import Setting, row_of
 from pysw_cl.sequences.alphabet import COMPLEMENT
 from pysw_cl.sequences.sequence import Sequence, as_letters
@@ -193,7 +193,7 @@ def test_what_is_known_of_the_minus_strand() -> None:
     r = align(query, target, strand="minus", plan=REFERENCE)
     assert coordinates(r) == (5, 12, 1, 8)
     assert repr(r).startswith("<Alignment local score=7 query[5:12] of 14 minus target[1:8] of 9")
-    assert paf.line(r) == (
+    assert r.to_paf() == (
         "query\t14\t5\t12\t-\ttarget\t9\t1\t8\t7\t7\t255\tAS:i:7\tNM:i:0\tde:f:0.0000\tcg:Z:7="
     )
     assert str(r).splitlines() == [
@@ -262,7 +262,7 @@ def test_paf_of_a_range_counts_in_the_whole_sequence() -> None:
     r = align(
         "CCGATTACACC", "TTTTGATTACA", query_range=(1, 8), target_range=(3, 11), plan=REFERENCE
     )
-    assert paf.line(r).split("\t")[:9] == "query 11 2 8 + target 11 4 10".split()
+    assert r.to_paf().split("\t")[:9] == "query 11 2 8 + target 11 4 10".split()
     assert "query   3 GATTAC  8" in str(r)
 
 
@@ -334,7 +334,7 @@ def test_positions_beyond_32_bits(strand: str) -> None:
     query = "A" * 20 if strand == "plus" else "T" * 20
     r = align(query, endless, target_range=(at, at + 50), strand=strand, plan=REFERENCE)
     assert coordinates(r) == (0, 20, at, at + 20)
-    fields = paf.line(r).split("\t")
+    fields = r.to_paf().split("\t")
     assert fields[6:9] == [str(1 << 33), str(at), str(at + 20)]
     assert f" {at + 1} AAAA" in str(r)
     other = align(endless, "A" * 20 if strand == "plus" else "T" * 20, query_range=(at, at + 50),

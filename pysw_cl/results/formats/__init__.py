@@ -29,7 +29,7 @@ class Format:
 
     #: What it is, in half a line.
     about: str
-    #: The ends of the names of its files, in lower case; the first is the usual one.
+    #: The ends of the names of its files, the usual one first.
     extensions: tuple[str, ...]
     #: Its module and its class of writers, as "module:class".
     writer: str
@@ -67,7 +67,7 @@ FORMATS = {
 }  # fmt: skip
 #: The ends of names of compressed files.
 PACKED = (".gz", ".bz2", ".xz", ".zst")
-#: Ends of names of files that are of none of these formats, and which everybody takes for others.
+#: Ends of names of files that everybody takes for other formats.
 FOREIGN = frozenset(
     ".aln .axt .bam .bcf .bedpe .bw .chain .cram .csv .db .delta .docx .faa .fas .fastq .ffn "
     ".fna .fq .gb .gbk .gff .gff3 .gtf .h5 .htm .html .jpg .json .md .msf .npy .npz .parquet .pdf "

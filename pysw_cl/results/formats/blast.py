@@ -2,10 +2,8 @@
 
 Positions are 1-based and inclusive.  On the minus strand BLAST shows the query as it is and the
 subject (our target) turned.  Expect values and bit scores, which are not known here, are -1 and 0,
-as VSEARCH writes them: no expect value is negative, and every reader takes them as numbers.
-
-The columns: BLAST Command Line Applications User Manual, appendix C, https://www.ncbi.nlm.nih.gov/
-books/NBK279684/.  -1 and 0: the manual of VSEARCH, ``--blast6out``."""
+as VSEARCH writes them (its manual, ``--blast6out``), so that every reader takes them as numbers.
+Columns: BLAST's User Manual, appendix C, https://www.ncbi.nlm.nih.gov/books/NBK279684/."""
 
 from __future__ import annotations
 
@@ -73,8 +71,7 @@ class _Hits:
 
     def strands(self, plus: str, minus: str, protein: str) -> Texts:
         """BLAST's words for the strand of each subject."""
-        if self.protein:
-            return [protein] * len(self.minus)
+        plus, minus = (protein, protein) if self.protein else (plus, minus)
         return [minus if turned else plus for turned in self.minus]
 
     def btop(self) -> Texts:
@@ -174,8 +171,7 @@ class Table(columns.Table):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self.fields = fields_asked(setting.fields)
-        scoring = setting.scoring
+        self.fields, scoring = fields_asked(setting.fields), setting.scoring
         self.protein = scoring is not None and not is_nucleotide(scoring.letters)
         # not as they are given: a letter that is a digit would be a number of btop
         self._letters = writer.as_scored(scoring)

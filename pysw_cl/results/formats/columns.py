@@ -1,5 +1,4 @@
-"""Results as columns of text, for formats that are tables: a line is put together from ready
-strings, which takes a fraction of the time of formatting each row."""
+"""Results as columns of text, of which tables are put together much faster than row by row."""
 
 from __future__ import annotations
 
@@ -22,10 +21,8 @@ from .writer import Letters, Plain, Row, Writer, without_blanks
 Texts = list[str]
 #: Results that are Python objects at once.
 AT_ONCE = 1 << 14
-#: Numbers below this are written by a table of their texts.
-_KNOWN = 1 << 16
-#: Fewer numbers than this are not worth it.
-_FEW = 200
+#: Numbers below this are written by a table of their texts; fewer than this are not worth it.
+_KNOWN, _FEW = 1 << 16, 200
 _row = partial(tuple.__new__, Row)
 
 
@@ -124,9 +121,8 @@ class Columns:
 class TableRows(Columns):
     """The rows of ``pairs``, from the table of `align_many` with the same order; an iterable.
 
-    ``pairs`` are as `align_many` takes them; ``given``: (name of the query, name of the target) of
-    each, for those that have none or others.  ``common``: fields of `Alignment` that all of them
-    have, with ``mode`` and ``scoring``."""
+    ``pairs`` are as `align_many` takes them; ``given``: other names of (query, target) of each.
+    ``common``: fields of `Alignment` that all of them have, with ``mode`` and ``scoring``."""
 
     def __init__(
         self,
@@ -195,8 +191,8 @@ class TableRows(Columns):
         return found
 
     def check_letters(self) -> None:
-        """Raise InputError for a path that does not score what its row says with the letters of its
-        pair, if these are in memory that may have changed."""
+        """Raise InputError for a path that does not score what its row says, with letters that are
+        in memory that may have changed."""
         if "cigar" not in (self.table.dtype.names or ()):
             return
         in_buffers = {bytearray, memoryview, np.ndarray}

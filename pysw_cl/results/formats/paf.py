@@ -9,16 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..aligned_pair import AlignedPair
 from . import columns
 from .columns import shares, texts
 from .reading import Lines, Record, runs_in
-from .writer import Setting, row_of
-
-
-def line(found: AlignedPair) -> str:
-    """See `Alignment.to_paf`."""
-    return Writer(Setting()).text([row_of(found)]).rstrip("\n")
 
 
 class Writer(columns.Table):

@@ -27,13 +27,8 @@ SHOWN = 600
 #: Characters of a name in front of a line, and in the first lines of a notebook.
 NAME, TITLE = 20, 80
 #: The background of each mark; a match has none.  Those of Okabe & Ito (2008, Color Universal
-#: Design), which people with any kind of colour vision can tell apart, translucent for light and
-#: dark pages; the marks tell columns apart without them.
-COLOURS = {
-    ":": "rgba(240,228,66,.45)",
-    ".": "rgba(230,159,0,.5)",
-    " ": "rgba(86,180,233,.45)",
-}
+#: Design), which any kind of colour vision tells apart, translucent for light and dark pages.
+COLOURS = {":": "rgba(240,228,66,.45)", ".": "rgba(230,159,0,.5)", " ": "rgba(86,180,233,.45)"}
 #: Letters with gaps, and the positions of the first and the last one.
 Part = tuple[str, int, int]
 

@@ -1,8 +1,6 @@
-"""What all writers have in common: one result as they see it, wherever it comes from, and how they
-turn the results of one file into text, part by part.
-
-Whoever has the file asks a `Writer` for ``header()`` once, then for ``text(rows)`` of some results
-at a time, and at last for ``end()``; the file is these texts in turn."""
+"""What all writers have in common: one result as they see it, wherever it comes from.  A file is
+the texts in turn that its `Writer` gives as ``header()``, ``text(rows)`` of some results at a time,
+and ``end()``."""
 
 from __future__ import annotations
 
