@@ -64,7 +64,7 @@ def calibrated(
     those that were; without any they are kept.  ``builds``: whether it is also measured what first
     uses take.  ``told`` is called between runs, with the seconds of the budget that are over.
     """
-    beside, cases = others(), [*designed(runtime), *checks(runtime)]
+    began, before, cases = time.monotonic(), others(), [*designed(runtime), *checks(runtime)]
     measure(cases, SWEEPS * budget, lambda share: told(share * budget), most_builds)
     done, plan = [case for case in cases if case.seconds], default_plan(runtime)
     fit = [case for case in done if case.use == "calibration"]
@@ -83,7 +83,9 @@ def calibrated(
     known = GENERIC.having({**profile.times, **times})
     off = np.abs(errors([(case.work, median(case.seconds)) for case in done], known))
     spread = max(LEAST_SPREAD, float(np.quantile(off, 0.9))) if len(off) else profile.spread
-    busy = beside() if runtime.info.kind == "cpu" else 0.0
+    busy = min(MOST, (others() - before) / (time.monotonic() - began))
+    if busy <= IDLE or runtime.info.kind != "cpu":
+        busy = 0.0
     if builds:
         times |= first_uses(runtime)
     runs = [case.facts(case.work.seconds(known)) for case in done]
@@ -263,25 +265,13 @@ def first_uses(runtime: Runtime) -> dict[str, dict[str, float]]:
     return found
 
 
-def others() -> Callable[[], float]:
-    """What tells the share of this process's processors that others had from now until it is
-    called, beside which measured times are too long; 0 for little, and where the system does not
-    say it (Linux does)."""
+def others() -> float:
+    """Seconds so far that each of this process's processors worked for others, on average; 0 where
+    the system does not say it (Linux does)."""
     if not (hasattr(os, "sched_getaffinity") and STAT.exists()):
-        return lambda: 0.0
+        return 0.0
     own = {f"cpu{number}" for number in os.sched_getaffinity(0)}
-
-    def seconds() -> float:
-        lines = [line.split() for line in STAT.read_text().splitlines()]
-        # user, nice, system; after idle and waiting interrupts of two kinds, and other machines
-        busy = sum(sum(map(int, one[1:4] + one[6:9])) for one in lines if one[0] in own)
-        return busy / os.sysconf("SC_CLK_TCK") - time.process_time()
-
-    began, before = time.monotonic(), seconds()
-
-    def share() -> float:
-        passed = max(1e-9, len(own) * (time.monotonic() - began))
-        found = min(MOST, (seconds() - before) / passed)
-        return found if found > IDLE else 0.0
-
-    return share
+    lines = [line.split() for line in STAT.read_text().splitlines()]
+    # user, nice, system; after idle and waiting interrupts of two kinds, and other machines
+    busy = sum(sum(map(int, one[1:4] + one[6:9])) for one in lines if one[0] in own)
+    return (busy / os.sysconf("SC_CLK_TCK") - time.process_time()) / len(own)

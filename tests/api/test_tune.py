@@ -8,7 +8,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from math import prod
 from pathlib import Path
 from types import SimpleNamespace
@@ -293,7 +292,7 @@ def test_what_was_measured_beside_other_work(
     """Runs alone may take half as long where others had half of the processors."""
     calm = Profile(identity=get_runtime().identity, times={"call": {"call": 2.0}}, spread=0.2)
     monkeypatch.setattr(calibrate, "measure", lambda *_: None)
-    monkeypatch.setattr(calibrate, "others", lambda: lambda: 0.5)
+    monkeypatch.setattr(calibrate, "others", lambda: 0.5 * time.monotonic())
     found = calibrate.calibrated(get_runtime("cpu"), calm)
     assert (found.spread, found.others) == (1.4, 0.5)
     assert Profile.of_text(found.text().encode()) == found
@@ -305,9 +304,8 @@ def test_what_was_measured_beside_other_work(
 @pytest.mark.skipif(not hasattr(os, "sysconf"), reason="needs POSIX")
 def test_what_others_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the ticks of the processors that this process may use."""
-    stat, clock = tmp_path / "stat", {"monotonic": 0.0, "process_time": 3.0}
-    clocks = {name: partial(clock.__getitem__, name) for name in clock}
-    monkeypatch.setattr(calibrate, "time", SimpleNamespace(**clocks))
+    stat, used = tmp_path / "stat", [3.0]
+    monkeypatch.setattr(calibrate, "time", SimpleNamespace(process_time=lambda: used[0]))
     monkeypatch.setattr(calibrate, "STAT", stat)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 2}, raising=False)
     tick = os.sysconf("SC_CLK_TCK")
@@ -318,14 +316,12 @@ def test_what_others_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         stat.write_text("\n".join([*lines, "intr 1 2"]))
 
     work(100)
-    share = calibrate.others()
-    clock["monotonic"], clock["process_time"] = 10.0, 8.0
-    work(105)  # 10 s on both, of which 5 were ours, in 20
-    assert share() == pytest.approx(0.25)
-    clock["process_time"] = 12.5
-    assert share() == 0
+    before = calibrate.others()
+    used[0] = 8.0
+    work(105)  # 5 s on each of both, of which 5 were ours
+    assert calibrate.others() - before == pytest.approx(2.5)
     monkeypatch.setattr(calibrate, "STAT", tmp_path / "none")
-    assert calibrate.others()() == 0
+    assert calibrate.others() == 0
 
 
 def test_progress(clockwork: Clockwork) -> None:
