@@ -31,10 +31,9 @@ _END: Any = object()
 
 class Records:
     """The records of one file.  ``look(record, again)`` raises SequenceError for one that cannot be
-    aligned; ``again``: it has seen the record before.
-
-    With ``left_out``, which is told of them, bad records are left out: None stands in their place.
-    A file that can be read again is read at once, to be checked; one record or few are held."""
+    aligned; ``again``: it has seen the record before.  With ``left_out``, which is told of them,
+    bad records are left out: None stands in their place.  A file that can be read again is checked
+    at once, and held if it has one record or few letters."""
 
     def __init__(
         self,
@@ -110,9 +109,7 @@ def sides_of(
     listed: list[tuple[str, int]],
     left_out: Callable[[SequenceError], None] | None = None,
 ) -> tuple[Records, Records]:
-    """The records of QUERY and of TARGET, which are checked where they can be read again.  The
-    letters that are compared are counted by ``tally``; ``left_out``: as for `Records`.
-
+    """The records of QUERY and of TARGET.  ``tally`` counts the letters that are compared, and
     ``listed`` gets name and length of each target if they are needed before any result."""
     lists = args.outfmt is not None and FORMATS[args.outfmt.name].lists_targets
 

@@ -120,7 +120,6 @@ class AlignedPair:
 
     def pair_scores(self) -> NDArray[np.int32]:
         """The substitution score, times ``scoring.scale``, of every '=' and 'X' column in turn.
-
         Raises InputError without a path and InternalError if path and coordinates disagree."""
         return np.concatenate([np.zeros(0, np.int32), *self._pair_scores()])
 
@@ -147,7 +146,6 @@ class AlignedPair:
     @property
     def aligned(self) -> tuple[str, str]:
         """The aligned letters of query and target with gaps, two strings of equal length.
-
         The query is reverse complemented on the minus strand.  Raises InputError without a path."""
         moves = OP_TO_MOVE[self.path.columns()]
         query, target = np.full((2, len(moves)), ord("-"), np.uint8)
@@ -156,9 +154,8 @@ class AlignedPair:
 
     def aligned_pairs(self) -> Positions:
         """The positions of the letters of each column, an array of columns x 2 (int64): in the
-        query and in the target as given, from 0; -1 for a gap.
-
-        On the minus strand those of the query fall.  Raises InputError without a path."""
+        query and in the target as given, from 0; -1 for a gap.  On the minus strand those of the
+        query fall.  Raises InputError without a path."""
         moves = OP_TO_MOVE[self.path.columns()]
         i0, i1, j0, j1 = self._places()
         letters = int((moves != TARGET).sum()), int((moves != QUERY).sum())
@@ -181,10 +178,8 @@ class AlignedPair:
 
     def coordinate_map(self, side: str = "query") -> Positions:
         """For each position of a sequence the position of the letter that it is aligned with in the
-        other one, or -1: an array (int64) as long as the sequence.
-
-        ``side``: "query" maps positions of the query to the target, "target" the other way.  Raises
-        InputError without a path and for another side."""
+        other one, or -1: an array (int64) as long as the sequence, which is the ``side``, "query"
+        or "target".  Raises InputError without a path and for another side."""
         side = choice(side, "side", ("query", "target"))
         pairs = self.aligned_pairs()
         both = pairs[(pairs >= 0).all(axis=1)]

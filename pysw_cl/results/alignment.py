@@ -90,10 +90,9 @@ class Alignment(AlignedPair):
     def plot(self, path: str | os.PathLike[str] | None = None, *, ax: Any = None) -> Any:
         """Draw the path over the matrix, with the highest score of each tile and the pruned areas:
         into a file (.png, .pdf, .svg), on matplotlib's axes ``ax``, or, without either, on a new
-        figure, which notebooks show.  Returns the axes; None if there is only a file.
-
-        Raises InputError without matplotlib (the extra ``plot``) or
-        for an unknown format, and FormatError for a file that cannot be written."""
+        figure, which notebooks show.  Returns the axes; None if there is only a file.  Raises
+        InputError without matplotlib (the extra ``plot``) or for an unknown format, and FormatError
+        for a file that cannot be written."""
         from .plot import plot
 
         return plot(self, path, ax)

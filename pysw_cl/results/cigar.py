@@ -36,11 +36,9 @@ OP_TO_MOVE[_INSERTION] = QUERY
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """A path as runs of equal operations: ``ops`` (uint8, ASCII of '=', 'X', 'I', 'D'; 'M'
-    where nobody knows what matches) and ``lengths`` (int64).
-
-    '=' and 'X' consume a letter of both sequences, 'I' consumes query, 'D' consumes target, as in
-    SAM.  Iterating gives (op, length) pairs."""
+    """A path as runs of equal operations: ``ops`` (uint8, ASCII of '=', 'X', 'I', 'D', as in SAM;
+    'M' where nobody knows what matches) and ``lengths`` (int64).  'I' consumes query, 'D' target,
+    the others a letter of both.  Iterating gives (op, length) pairs."""
 
     ops: NDArray[np.uint8]
     lengths: NDArray[np.int64]

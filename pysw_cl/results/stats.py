@@ -9,10 +9,8 @@ from ..tiles.tile import Costs
 
 @dataclass
 class Stats(Costs):
-    """What a run cost.
-
-    ``again``: cells of blocks, and of pairs in batches, that outgrew their lanes and were computed
-    again in wider ones; ``cells`` has those of pairs in both, those of blocks in the wider one."""
+    """What a run cost.  ``again``: cells of blocks, and of pairs in batches, that outgrew their
+    lanes and were computed again in wider ones; ``cells`` has those of pairs in both."""
 
     #: Computed cells by lane set ("engine/lanes/bits"); those computed again for the path count.
     cells: dict[str, int] = field(default_factory=dict)

@@ -48,10 +48,9 @@ class Alphabet:
                 raise InputError(f"a symbol of an Alphabet is a text, not {shown(symbol)}")
         if not 1 <= len(given) <= MAX_LETTERS:
             raise InputError(f"an Alphabet has 1 to {MAX_LETTERS} symbols, not {len(given)}")
-        keys = list(map(self._key, given))
-        twice = next((one for one, key in zip(given, keys, strict=True) if keys.count(key) > 1), "")
-        if twice:
-            raise InputError(f"the symbol {twice!r} stands twice in an Alphabet")
+        for k, symbol in enumerate(given):
+            if self._numbers[self._key(symbol)] != k:  # but that of the last one
+                raise InputError(f"the symbol {symbol!r} stands twice in an Alphabet")
 
     def __repr__(self) -> str:
         first = ", ".join(self.symbols[:NAMED])

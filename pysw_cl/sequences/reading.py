@@ -26,7 +26,6 @@ BLANKS = b" \t\r\n\v\f"
 OnBad = Callable[[SequenceError], object]
 #: The characters of qualities.
 _QUALITIES = bytes(range(33, 127))
-#: What is wrong with an empty record.
 NO_LETTERS = "has no sequence; it needs at least one letter"
 
 
@@ -92,10 +91,8 @@ def _first_line(file: BufferedReader, where: str, fastq: bool) -> tuple[bytes, i
 def _fasta_records(
     file: BufferedReader, header: bytes, number: int, where: str, on_bad: OnBad
 ) -> Iterator[Sequence]:
-    """The records of a FASTA file, of which ``header``, line ``number``, is read already;
-    ``where`` names it.
-
-    A whole piece at once is made upper case and loses its line ends."""
+    """The records of a FASTA file, of which ``header``, line ``number``, is read already; ``where``
+    names it.  A whole piece at once is made upper case and loses its line ends."""
     piece, at = b"", 0  # the bytes read last; those before ``at`` are parsed
     while header:
         name, description = split_header(header)

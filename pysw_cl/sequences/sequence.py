@@ -34,11 +34,9 @@ GOOD = bytes(PRINTABLE)
 
 @dataclass(frozen=True, eq=False)
 class Sequence:
-    """A named sequence.
-
-    It is used as a sequence of letters: ``len(s)``, ``s[3]`` (a str of one letter), ``s[10:20]``
-    (a `Sequence` of the same name), ``for letter in s``, ``"ACG" in s``, ``str(s)``.  It is equal
-    to one with the same letters, case included, whatever their names, and to a str of them."""
+    """A named sequence of letters: ``len(s)``, ``s[3]`` (a str of one letter), ``s[10:20]`` (a
+    `Sequence` of the same name), ``for letter in s``, ``"ACG" in s``, ``str(s)``.  It is equal to
+    one with the same letters, case included, whatever their names, and to a str of them."""
 
     #: Its name, or "".
     name: str

@@ -22,8 +22,7 @@ class SequenceSet(Sequence[Letters]):
     `from_sequences`, `from_arrays` or `open`.  Two sets of as many sequences make a `Batch`.
 
     Sequence ``k`` is ``letters[starts[k]:ends[k]]``, and neither an item nor a slice is a copy.
-    ``starts`` and ``ends`` are int64 arrays that rise; other letters may be between two sequences.
-    """
+    ``starts`` and ``ends`` are int64 arrays that rise; other letters may lie between sequences."""
 
     letters: Letters
     starts: Lengths

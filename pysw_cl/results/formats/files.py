@@ -87,10 +87,8 @@ class _Patient(io.FileIO):
 
 def whole(stream: TextIO, title: str) -> TextIO:
     """A stream to the same open file, which takes all that is written or raises OSError; ``stream``
-    itself if there is no such file.
-
-    An unbuffered stream of Python's (``PYTHONUNBUFFERED``) writes once, and does not look at how
-    much was taken; any stream loses what a full pipe that does not block refuses."""
+    itself if there is no such file.  (An unbuffered stream of Python's does not look at how much
+    was taken; any stream loses what a full pipe that does not block refuses.)"""
     if not isinstance(stream, io.TextIOWrapper):
         return stream
     try:
@@ -116,11 +114,10 @@ def _made(path: Path, suffix: str) -> Any:
 
 @contextmanager
 def written(path: str | os.PathLike[str] | TextIO | None, binary: bool = False) -> Iterator[Any]:
-    """Standard output (None, ``-`` or ``/dev/stdout``), a text stream, or a file.
-
-    The file is written beside ``path`` and renamed when all is there; after an error nothing is
-    left of it.  Devices and pipes are written as they are.  A file whose name ends as
-    one of `PACKED` is compressed.  Raises FormatError if it cannot be written."""
+    """Standard output (None, ``-`` or ``/dev/stdout``), a text stream, or a file, which is written
+    beside ``path`` and renamed when all is there; after an error nothing is left of it.  Devices
+    and pipes are written as they are.  A file whose name ends as one of `PACKED` is compressed.
+    Raises FormatError if it cannot be written."""
     if path is None or str(path) in ("-", "/dev/stdout"):  # which may be a file with more in it
         path = sys.stdout
     if not isinstance(path, str | os.PathLike):
