@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, shown
+from ..errors import InputError, choice, shown
 from .alphabet import COMPLEMENT, Letters, Table, is_nucleotide, translated
 
 Codes = NDArray[np.uint8]
@@ -157,8 +157,7 @@ class Frame:
 
 def check_strand(strand: Any, letters: str) -> None:
     """Raise InputError unless ``strand`` is "plus", or another one and ``letters`` nucleotides."""
-    if not isinstance(strand, str) or strand not in STRANDS:
-        raise InputError(f"strand must be 'plus', 'minus' or 'both', not {shown(strand)}")
+    choice(strand, "strand", STRANDS)
     if strand != "plus" and not is_nucleotide(letters):
         raise InputError(
             f"strand={strand!r} takes nucleotides, and the letters of this comparison are "
