@@ -21,7 +21,6 @@ from ..errors import CheckpointError, Stopped
 from ..planning.plan import Plan
 from ..results.cigar import Runs
 from ..results.stats import Stats
-from ..tiles.contract import Engine
 from ..tiles.slabs import TileMap
 from ..tiles.tile import Hit
 from .band import DiskFull, SavingEngine
@@ -76,7 +75,7 @@ class SavedStrand(StrandStore):
         save_result(self.run.store, found)
         self._tidy()
 
-    def banded(self, of: Search, assumed: int | None, find: Callable[[Engine], Banded]) -> Banded:
+    def banded(self, of: Search, assumed: int | None) -> Banded:
         store, told = self.run.store, of.progress.run
         if store.has("whole") or store.has("rows-*"):
             return Banded()
@@ -85,7 +84,7 @@ class SavedStrand(StrandStore):
         try:
             with writing() as writer:
                 saving = SavingEngine(of.engine, self.run, writer, assumed, told)
-                found = find(saving)
+                found = of.banded(saving, assumed)
                 saving.seal()
         except DiskFull:
             found = Banded()

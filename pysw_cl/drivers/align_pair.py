@@ -8,7 +8,6 @@ inside is searched again outside.  A global path ends in the last row or column.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import floor
@@ -20,13 +19,14 @@ from ..planning.execution import HeldWhole
 from ..planning.path_grid import special_lines
 from ..planning.plan import Plan
 from ..results.stats import Stats
+from ..scoring.precision import UNREACHABLE
 from ..tiles.contract import Engine
 from ..tiles.edges import EdgeArray
 from ..tiles.slabs import SweepResult, TileMap
 from ..tiles.special_lines import RestartPoints, SweptGrid
 from ..tiles.sweep import by_parts, sweep
-from ..tiles.tile import Area, Hit
-from .band_doubling import Banded, find_end_banded
+from ..tiles.tile import Area, Hit, Limits
+from .band_doubling import BandChoice, Banded, BandGrid
 from .job import Found, Job, path_of
 from .options import AlignResources
 from .problem import Path, PathReader, Problem
@@ -67,9 +67,8 @@ class StrandStore(Protocol):
     def save(self, found: Found) -> None:
         """Save the result."""
 
-    def banded(self, of: Search, assumed: int | None, find: Callable[[Engine], Banded]) -> Banded:
-        """What a search in diagonal bands (``find``) finds, which begins with the score
-        ``assumed``."""
+    def banded(self, of: Search, assumed: int | None) -> Banded:
+        """What `Search.banded` finds."""
 
     def sweep(self, of: Search) -> Swept:
         """A sweep of the whole matrix, whose cost is counted by the stats of the search."""
@@ -138,16 +137,8 @@ class Search:
         if max_cost != "auto":
             loss = floor(max_cost * scoring.scale)
             assumed = int(min(self.problem.shape) * scoring.highest - loss)
-        find = partial(
-            find_end_banded,
-            problem=self.problem,
-            assumed=assumed,
-            save=self.job.output == "path",
-            prunes=self.prune and self.store is None,
-            progress=self.progress,
-        )
         store = self.store
-        found = store.banded(self, assumed, find) if store else find(self.engine)
+        found = store.banded(self, assumed) if store else self.banded(self.engine, assumed)
         for result in found.sweeps:
             self.stats.add_cost(result)
         if found.end is None:
@@ -155,6 +146,29 @@ class Search:
         last, shape = found.sweeps[-1], self.problem.shape
         self.stats.pruned = last.pruned_cells
         return Swept(found.end, last.tile_map(shape), found.grid, last), found.least
+
+    def banded(self, engine: Engine, assumed: int | None) -> Banded:
+        """What diagonal bands find that ``engine`` sweeps, one after the other (`BandChoice`), from
+        the one on that proves the score ``assumed``."""
+        problem, save, found = self.problem, self.job.output == "path", Banded()
+        prunes = self.prune and self.store is None
+        choice = BandChoice(problem, engine.plan, assumed, save, prunes)
+        while (one := choice.next()) is not None:
+            grid, edges = None, problem.edges
+            if save:
+                grid = BandGrid(problem, one.band, one.places[:-1])
+                edges = grid.saving()
+            limits, tell = Limits(corridor=one.band), self.progress.band(one.work, one.sure)
+            shape = one.shape
+            swept = sweep(engine, problem, edges, problem.want, limits, shape=shape, progress=tell)
+            # the sweep may end before the last row
+            end = problem.best_end([*swept.hits, Hit(UNREACHABLE, *problem.shape)])
+            found.sweeps.append(swept)
+            if choice.proves(one, end.score):
+                found.end, found.grid = end, grid
+                break
+        found.least = choice.best
+        return found
 
     def sweep_matrix(self, least: int | None) -> Swept:
         """Sweep the whole matrix; ``least``: see `Problem.aim`."""

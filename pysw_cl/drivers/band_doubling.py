@@ -20,16 +20,12 @@ from typing import NamedTuple
 from ..planning.geometry import cuts
 from ..planning.path_grid import path_bytes
 from ..planning.plan import Plan
-from ..scoring.precision import UNREACHABLE
-from ..tiles.contract import Engine
 from ..tiles.edges import DeviceEdge, Edge, Edges, Source
 from ..tiles.slabs import SweepResult
 from ..tiles.special_lines import RestartPoints
-from ..tiles.sweep import sweep
-from ..tiles.tile import Area, Hit, Limits
+from ..tiles.tile import Area, Hit
 from .band_bound import Band, BandScoreBound
 from .problem import Problem
-from .progress import PairProgress
 
 
 class _Row(Source):
@@ -69,7 +65,7 @@ class _BandLeftEdge(Source):
 
 class BandGrid(RestartPoints):
     """The rows between the tile rows of a band, which begin at ``places``: the traceback's restart
-    points.  `_BandChoice` tries no band whose rows exceed the path's memory."""
+    points.  `BandChoice` tries no band whose rows exceed the path's memory."""
 
     def __init__(self, problem: Problem, band: Band, places: list[int]) -> None:
         self.edges, self.band, self._places = problem.edges, band, places
@@ -105,44 +101,6 @@ class Banded:
     least: int | None = None
 
 
-def find_end_banded(
-    engine: Engine,
-    problem: Problem,
-    *,
-    assumed: int | None = None,
-    save: bool = False,
-    prunes: bool = False,
-    progress: PairProgress,
-) -> Banded:
-    """The best end of a global comparison, as `Problem.best_end` gives it, from a diagonal band.
-
-    The first band is the one that proves the score ``assumed``; None: a narrow one.  A band that
-    proves nothing is widened, at most to the band that surely proves the score found so far.  A
-    large band stops early once it will probably prove nothing.  A band that takes too large a share
-    of the whole matrix's work, by the model of the plan (`Plan.matrix_cost`), is not swept.
-
-    ``save``: keep the rows that the traceback restarts from.  ``prunes``: without a proof the
-    caller prunes the whole matrix by ``Banded.least``.
-    """
-    found, tiles = Banded(), BandTiles(*problem.shape, engine.plan, engine.plan.strip_rows)
-    choice = _BandChoice(problem, tiles, assumed, save, prunes)
-    while (one := choice.next()) is not None:
-        grid, edges = None, problem.edges
-        if save:
-            grid = BandGrid(problem, one.band, one.places[:-1])
-            edges = grid.saving()
-        limits, tell = Limits(corridor=one.band), progress.band(one.work, one.sure)
-        swept = sweep(engine, problem, edges, problem.want, limits, shape=one.shape, progress=tell)
-        # the sweep may end before the last row
-        end = problem.best_end([*swept.hits, Hit(UNREACHABLE, *problem.shape)])
-        found.sweeps.append(swept)
-        if choice.proves(one, end.score):
-            found.end, found.grid = end, grid
-            break
-    found.least = choice.best
-    return found
-
-
 class _Try(NamedTuple):
     """A band to be swept."""
 
@@ -158,15 +116,25 @@ class _Try(NamedTuple):
     sure: bool
 
 
-class _BandChoice:
-    """Chooses the next band: see :func:`find_end_banded`."""
+class BandChoice:
+    """Chooses the next band of a global comparison.
+
+    The first band is the one that proves the score ``assumed``; None: a narrow one.  A band that
+    proves nothing is widened, at most to the band that surely proves the score found so far.  A
+    large band stops early once it will probably prove nothing.  A band that takes too large a share
+    of the whole matrix's work, by the model of the plan (`Plan.cost`), is not chosen.
+
+    ``save``: are the rows kept that the traceback restarts from?  ``prunes``: without a proof the
+    caller prunes the whole matrix by ``best``.
+    """
 
     def __init__(
-        self, problem: Problem, tiles: BandTiles, assumed: int | None, save: bool, prunes: bool
+        self, problem: Problem, plan: Plan, assumed: int | None, save: bool, prunes: bool
     ) -> None:
         m, n = problem.shape
-        tuning, trace = tiles.plan.tuning.band, tiles.plan.tuning.traceback
-        self.bound, self._tiles, self._tuning = BandScoreBound(problem), tiles, tuning
+        tuning, trace = plan.tuning.band, plan.tuning.traceback
+        self._tiles = tiles = BandTiles(m, n, plan, plan.strip_rows)
+        self.bound, self._tuning = BandScoreBound(problem), tuning
         #: The best score found so far.
         self.best: int | None = None
         self._first = tiles.rows(abs(n - m) + 1) // 4 + 1

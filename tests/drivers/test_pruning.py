@@ -122,7 +122,7 @@ def test_global_pairs_are_pruned_by_a_score_that_is_known(
     may be far below 0."""
     needs_lanes(plan["lanes"])
     known: list[int] = []
-    monkeypatch.setattr(align_pair, "find_end_banded", lambda *_, **__: Banded(least=known[0]))
+    monkeypatch.setattr(align_pair.Search, "banded", lambda *_: Banded(least=known[0]))
     rng = np.random.default_rng(9 + shift)
     pruned = 0
     for k in range(25):
