@@ -16,7 +16,7 @@ from statistics import median
 import numpy as np
 
 from ..drivers.options import Output
-from ..drivers.tuning import KINDS
+from ..drivers.tuning import KINDS, letters_of
 from ..engines.plans import default_plan
 from ..opencl.device import Runtime
 from ..planning.model.runs import Work, errors, fitted, nonnegative, swept_again
@@ -24,7 +24,7 @@ from ..planning.model.times import CUT, GENERIC, Machine, Pace
 from ..planning.plan import Plan
 from ..planning.profiles.profile import Numbers, Profile
 from .align import align
-from .calibrate_cases import GLOBAL, MODES, Case, checks, designed, letters_of
+from .calibrate_cases import GLOBAL, MODES, Case, checks, designed
 
 #: Times that global strips share with local ones: of waiting for each other, of the ends of blocks,
 #: and of what runs beside them.
@@ -106,7 +106,8 @@ def measure(
     shortest first, of which most is the host's, and whose first calls take longest.  First uses of
     kernels do not count; they may take ``most_builds`` seconds.  ``told``: with the share that is
     done."""
-    letters, began = {kind: letters_of(cases, kind) for kind in KINDS}, time.monotonic()
+    most, began = max(case.m + case.n for case in cases), time.monotonic()
+    letters = {kind: letters_of(kind, most) for kind in KINDS}
 
     def spent() -> float:
         return sum(sum(case.seconds) for case in cases)
@@ -260,7 +261,7 @@ def first_uses(runtime: Runtime) -> dict[str, dict[str, float]]:
     for kind, mode in product(KINDS, MODES):
         new = runtime.anew(str(secrets.randbelow(1 << 60)))
         case = Case(new, kind, mode, FIRST_SIDE, FIRST_SIDE)
-        seconds = case.run(letters_of([case], kind))
+        seconds = case.run(letters_of(kind, 2 * FIRST_SIDE))
         found |= {f"build/{strips.subject}": {"build": seconds} for strips in case.work.strips}
     return found
 

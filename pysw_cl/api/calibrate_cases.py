@@ -9,7 +9,6 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..drivers.problem import Mode
 from ..drivers.tuning import KINDS
@@ -22,9 +21,9 @@ from ..planning.model.runs import Work, sweep_of
 from ..planning.plan import Plan
 from ..planning.program import Given
 from ..scoring.scoring import MOST_KNOWN, cached_scoring
+from ..sequences.alphabet import Letters
 from .align import align
 
-Letters = NDArray[np.uint8]
 GLOBAL: Mode = "global"
 MODES: tuple[Mode, ...] = ("local", GLOBAL)
 #: A tile is cut into as many sections as groups can sweep at once.
@@ -101,13 +100,6 @@ class Case:
             "predicted": float(f"{predicted:.6g}"),
             "use": self.use,
         }
-
-
-def letters_of(cases: list[Case], kind: str) -> Letters:
-    """Random letters for all cases of a kind."""
-    alphabet = np.frombuffer(KINDS[kind][0], np.uint8)
-    most = max((case.m + case.n for case in cases if case.kind == kind), default=0)
-    return alphabet[np.random.default_rng(1).integers(0, len(alphabet), most, dtype=np.uint8)]
 
 
 def designed(runtime: Runtime) -> Iterator[Case]:

@@ -25,6 +25,7 @@ from ..planning.plan import Plan
 from ..planning.profiles.profile import Numbers
 from ..planning.tuning.strategies import Space, Values
 from ..scoring.scoring import cached_scoring
+from ..sequences.alphabet import Letters
 from ..tiles.edges import Border
 from ..tiles.tile import TileJob, TileResult
 
@@ -181,13 +182,17 @@ def subjects_of(runtime: Runtime) -> dict[str, Subject]:
     return {one.name: one for one in (Subject(plan, runtime) for plan in plans)}
 
 
+def letters_of(kind: str, count: int, seed: int = 1) -> Letters:
+    """So many random letters, always the same ones."""
+    letters = np.frombuffer(KINDS[kind][0], np.uint8)
+    return letters[np.random.default_rng(seed).integers(0, len(letters), count, dtype=np.uint8)]
+
+
 def tile_of(case: Case, m: int, n: int, seed: int = 1) -> TileJob:
-    """A tile of m x n cells of random letters, always the same ones, at the corner of a matrix."""
+    """A tile of m x n cells of such letters at the corner of a matrix."""
     kind, local = case
-    letters, sub_score, gap_cost = KINDS[kind]
-    scoring = cached_scoring(sub_score, gap_cost)
-    drawn = np.random.default_rng(seed).integers(0, len(letters), m + n, dtype=np.uint8)
-    codes = scoring.query_encoding[np.frombuffer(letters, np.uint8)][drawn]
+    scoring = cached_scoring(*KINDS[kind][1:])
+    codes = scoring.query_encoding[letters_of(kind, m + n, seed)]
     border, floor = Border(local, scoring.gap_open, scoring.gap_extend), 0 if local else None
     top, left = border.read(0, n), border.read(0, m)
     return TileJob(codes[:m], codes[m:], scoring, floor, 0, top, left, best=local, right=False)
