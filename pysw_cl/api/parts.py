@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..drivers.batch_layout import as_halves
-from ..drivers.batch_results import OneByOne
+from ..drivers.batch_results import check_pair
 from ..drivers.options import ManyOptions, Resources
 from ..drivers.progress import Progress
 from ..errors import PyswError
@@ -21,7 +21,6 @@ from ..results.alignment import Alignment
 from ..results.formats.columns import TableRows
 from ..results.stats import Stats
 from ..sequences.sequence import as_sequence
-from .align import align_with
 from .pair_aligner import PairAligner
 
 #: Told the number of a pair that cannot be aligned, the pair, and what is wrong with it.
@@ -120,7 +119,7 @@ def align_lists(
                     found = type(error)(text)
                     found.pair = first + error.pair
                     raise found from None
-                numbers, part = _without_bad(aligner, numbers, part, error, on_bad)
+                numbers, part = _without_bad(aligner.options, numbers, part, error, on_bad)
         if done is not None:
             if aligner.options.min_score is not None:
                 done[0]["pair"] = numbers[done[0]["pair"]]
@@ -128,7 +127,7 @@ def align_lists(
 
 
 def _without_bad(
-    aligner: PairAligner,
+    options: ManyOptions,
     numbers: NDArray[np.int64],
     part: list[Any],
     error: PyswError,
@@ -136,10 +135,9 @@ def _without_bad(
 ) -> tuple[NDArray[np.int64], list[Any]]:
     """The part without the pairs that cannot be aligned; ``error`` is that of one of them."""
     bad: dict[int, PyswError] = {}
-    one = OneByOne((), aligner.options, aligner.resources, align_with)
     for k, pair in enumerate(part):
         try:
-            one.check_pair(*as_halves([pair]))
+            check_pair(options, *as_halves([pair]))
         except PyswError as wrong:  # without a number
             bad[k] = type(wrong)(str(wrong).replace("pair 0 must", "a pair must", 1))
     if not bad:  # what is wrong shows only when it is aligned

@@ -123,7 +123,7 @@ class Batches:
         for start, stop in pairwise(cuts):
             some = part if stop - start == len(part) else part.take(slice(start, stop))
             groups, near = some.groups(lanes, columns), some.whole is not None
-            tops = self.one.second_best and not near and how != "score"
+            tops = self.one.options.second_best and not near and how != "score"
             execution = engine.execution(groups, width, how, tops)
             lent = None if codes is None else codes.lend(start // lanes, groups.count)
             batch = engine.start(some.text, some.pairs, execution, lent, near)
@@ -248,7 +248,7 @@ class Batches:
             assert self.found.paths is not None
             self.found.paths.add(part.places, batch.runs, traced[4])
         bad = sure & (traced[5] != found[0])
-        for k in np.flatnonzero(sure).tolist() if self.one.second_best else ():
+        for k in np.flatnonzero(sure).tolist() if self.one.options.second_best else ():
             number, start, end = int(part.index[k]), traced[:2, k], found[1:3, k]
             second = self.engine.outside(*self.tops.pop(number), start, end)
             self.found.values["second_best"][number] = second

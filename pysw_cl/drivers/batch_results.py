@@ -15,7 +15,7 @@ from ..results.alignment import Alignment
 from ..results.pair_paths import Ints, PathWords, Words, move_left, runs_of, words_of
 from ..results.stats import Stats
 from ..scoring.positions import PositionMatrix
-from ..scoring.scoring import Scoring
+from ..scoring.scoring import Scoring, made_of
 from ..sequences.alphabet import COMPLEMENT
 from ..sequences.sequence import as_sequence
 from .batch_layout import Lengths, Part, as_halves, blame
@@ -146,6 +146,16 @@ def _part(half: Any, start: int, end: int, minus: bool) -> bytes:
     return text.translate(COMPLEMENT.tobytes())[::-1] if minus else text
 
 
+def check_pair(options: ManyOptions, query: Any, target: Any) -> None:
+    """Raise what is wrong with two sequences, if anything is."""
+    scoring = options.scoring
+    query = query.sequence if isinstance(query, PositionMatrix) else query
+    a = as_sequence(query, "query", alphabet=scoring.alphabet)
+    b = as_sequence(target, "target", alphabet=scoring.alphabet)
+    scoring.bounds.check_range(len(a), len(b), options.mode)
+    make_frames(a, b, (None, None), options.strand, scoring)
+
+
 class OneByOne:
     """Aligns single pairs of ``pairs`` with ``align``, and raises what is wrong with a pair.
 
@@ -159,31 +169,29 @@ class OneByOne:
         resources: Resources,
         align: Callable[[Any, Any, AlignOptions, AlignResources], Alignment],
     ):
-        self.pairs, self._align = pairs, align
+        self.pairs, self.options, self._align = pairs, options, align
         #: How often a pair is computed in batches; one that is aligned alone counts as often.
         self.sweeps = 1
         #: The results of all pairs.
         self.found = PairResults(len(pairs), options.fields)
-        self.scoring, self.mode, self.strand = options.scoring, options.mode, options.strand
-        self._options, self.second_best = {"": options.for_one()}, options.second_best
-        self._resources = AlignResources(
-            device=resources.device, plan=resources.plan, kernel_times=resources.kernel_times
-        )
+        #: The options of `align`, by the strand.
+        self._asked = {"": options.for_one()}
+        self._resources = made_of(AlignResources, {**vars(resources), "progress": None})
 
     def align(self, k: int, strand: str = "") -> int:
         """Align pair k for row k of ``found``; returns the cells that count as done.  ``strand``:
         the better one, if it is known: this counts once."""
         found, (query, target) = self.found, self.pairs[k]
-        if strand not in self._options:
-            self._options[strand] = replace(self._options[""], strand=strand)
+        if strand not in self._asked:
+            self._asked[strand] = replace(self._asked[""], strand=strand)
         try:
-            result = self._align(query, target, self._options[strand], self._resources)
+            result = self._align(query, target, self._asked[strand], self._resources)
         except PyswError as error:
             raise blame(k, error) from None
         for name in found.values:
             value = getattr(result, name)
             if name in ("score", "second_best"):
-                value = round(value * self.scoring.scale)
+                value = round(value * self.options.scoring.scale)
             found.put(name, k, UNKNOWN if value is None else value)
         if found.paths is not None:
             found.paths.put(k, result.cigar or "")
@@ -205,18 +213,9 @@ class OneByOne:
     def check_letters(self, k: int) -> None:
         """Raise what is wrong with the sequences of pair k, if anything is."""
         try:
-            self.check_pair(*self.pairs[k])
+            check_pair(self.options, *self.pairs[k])
         except PyswError as error:
             raise blame(k, error) from None
-
-    def check_pair(self, query: Any, target: Any) -> None:
-        """Raise what is wrong with two sequences, if anything is."""
-        query = query.sequence if isinstance(query, PositionMatrix) else query
-        alphabet = self.scoring.alphabet
-        a = as_sequence(query, "query", alphabet=alphabet)
-        b = as_sequence(target, "target", alphabet=alphabet)
-        self.scoring.bounds.check_range(len(a), len(b), self.mode)
-        make_frames(a, b, (None, None), self.strand, self.scoring)
 
     def check_lengths(self, part: Part, lengths: Lengths, first: int) -> None:
         """Raise for an empty sequence, or a score that could leave its range, among the pairs from
@@ -233,9 +232,10 @@ class OneByOne:
         shortest, *longest = part.once("extremes", extremes)
         if not lengths[shortest].all():
             self.check(first + shortest)
+        bounds, mode = self.options.scoring.bounds, self.options.mode
         try:
             for k in longest:
-                self.scoring.bounds.check_range(int(lengths[k, 0]), int(lengths[k, 1]), self.mode)
+                bounds.check_range(int(lengths[k, 0]), int(lengths[k, 1]), mode)
         except RangeError:
             for k in range(len(lengths)):
                 self.check_letters(first + k)
