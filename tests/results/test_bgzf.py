@@ -41,7 +41,7 @@ def test_blocks(size: int, piece: int) -> None:
     data = np.random.default_rng(size).integers(0, 256, size, np.uint8).tobytes()
     kept = io.BytesIO()
     kept.close = lambda: None  # type: ignore[method-assign]
-    with BlockGzip(kept, 4) as file:
+    with BlockGzip(kept) as file:
         for start in range(0, size, piece):
             assert file.write(data[start : start + piece]) == len(data[start : start + piece])
     packed = kept.getvalue()
@@ -62,7 +62,7 @@ def test_files_are_in_blocks(tmp_path: Path, end: str) -> None:
 
 def test_a_disk_that_is_full() -> None:
     with Path("/dev/full").open("wb", buffering=0) as full:
-        file = BlockGzip(full, 4)
+        file = BlockGzip(full)
         with pytest.raises(OSError, match="No space"):
             file.close()
         assert full.closed
@@ -77,7 +77,7 @@ def test_samtools_indexes_it(tmp_path: Path) -> None:
     path = tmp_path / "x.sam.gz"
     pysw_cl.write(sorted(found, key=lambda r: r.target_start or 0), path)
     text = gzip.decompress(path.read_bytes()).replace(b"SO:unsorted", b"SO:coordinate")
-    with BlockGzip(path.open("wb"), 4) as file:
+    with BlockGzip(path.open("wb")) as file:
         file.write(text)
     for argv in (["quickcheck", path], ["index", path]):
         subprocess.run(["samtools", *argv], check=True, timeout=60, capture_output=True)

@@ -38,8 +38,8 @@ class BlockGzip(io.RawIOBase):
     blocks of at most 64 KiB, which every reader of gzip reads, and samtools and tabix index.  The
     format: https://samtools.github.io/hts-specs/SAMv1.pdf, 4.1."""
 
-    def __init__(self, file: BinaryIO, level: int) -> None:
-        self._file, self._level, self._rest = file, level, bytearray()
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._rest = file, bytearray()
 
     def writable(self) -> bool:
         return True
@@ -63,7 +63,7 @@ class BlockGzip(io.RawIOBase):
                 self._put(bytearray())
 
     def _put(self, data: bytearray) -> None:
-        packer = zlib.compressobj(self._level, zlib.DEFLATED, -zlib.MAX_WBITS)
+        packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
         packed = packer.compress(data) + packer.flush()
         size = struct.pack("<H", len(packed) + len(_HEAD) + 9)
         self._file.write(_HEAD + size + packed + struct.pack("<II", zlib.crc32(data), len(data)))
@@ -109,7 +109,7 @@ def _made(path: Path, suffix: str) -> Any:
 
         return xopen(path, "wb", threads=0, format=suffix[1:])
     plain = path.open("wb")
-    return BlockGzip(plain, _LEVEL) if suffix in PACKED else plain
+    return BlockGzip(plain) if suffix in PACKED else plain
 
 
 @contextmanager

@@ -20,10 +20,8 @@ from ..cigar import DIAGONAL, OP_TO_MOVE
 from . import writer
 from .writer import Row, mode_in_words
 
-#: Columns in a block, unless another number is asked for.
-WIDTH = 60
-#: Columns of a longer alignment that a notebook shows of its start, and of its end.
-SHOWN = 600
+#: Columns in a block, as is usual, and of each end of a long alignment that a notebook shows.
+WIDTH, SHOWN = 60, 600
 #: Characters of a name in front of a line, and in the first lines of a notebook.
 NAME, TITLE = 20, 80
 #: The background of each mark; a match has none.  Those of Okabe & Ito (2008, Color Universal

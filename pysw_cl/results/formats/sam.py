@@ -1,11 +1,9 @@
 """SAM, the format of samtools, for nucleotides; proteins do not fit BAM's letters.
 
 What lines and tags say is in docs/formats.md.  Secondary alignments have no letters, as the
-specification advises.  SEQ is in upper case, with T for U, which samtools does not know.  MD goes
-by the letters that match in the CIGAR: an ambiguity letter, which matches nothing, is a mismatch
-there, and samtools calmd thinks so of N only.
-
-The format: https://samtools.github.io/hts-specs/SAMv1.pdf, and SAMtags.pdf beside it."""
+specification advises (https://samtools.github.io/hts-specs/SAMv1.pdf, and SAMtags.pdf beside it).
+SEQ is in upper case, with T for U, which samtools does not know.  MD goes by the letters that match
+in the CIGAR: an ambiguity letter is a mismatch, and samtools calmd thinks so of N only."""
 
 from __future__ import annotations
 
