@@ -94,8 +94,8 @@ class Runner:
         self.limit, self.longest = inf, 0.0
         self._trials: dict[Hashable, Trial] = {}
         self._builds: set[Hashable] = set()
-        #: What runs took, by what they needed: a "build", a "check", or only to run "again".
-        self._taken: dict[str, list[float]] = defaultdict(list)
+        #: What runs took, by what they needed.
+        self._taken: dict[Hashable, list[float]] = defaultdict(list)
         self._read()
         self._last = time.monotonic()
 
@@ -155,11 +155,9 @@ class Runner:
         """Did the build that these values need run already?"""
         return self.build(trial.values) in self._builds
 
-    def _need(self, trial: Trial) -> str:
-        """What the next run needs."""
-        if not self.built(trial):
-            return "build"
-        return "again" if trial.seconds else "check"
+    def _need(self, trial: Trial) -> tuple[bool, bool]:
+        """What the next run needs: a build, a check, or neither."""
+        return self.built(trial), bool(trial.seconds)
 
     def _new(self, values: Values) -> tuple[float, float | Failure]:
         """Measure, and append it to the file."""
