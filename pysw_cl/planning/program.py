@@ -229,8 +229,8 @@ def planned(given: Given, tile: TileShape, narrow: str | None, best: bool = Fals
         return plan.for_size(*tile.size, tile.rows)
     tall = _striped_plan(plan, narrow, tile, given.local) or _tall_plan(plan, narrow, tile)
     usual = tall or plan.for_size(*tile.size, tile.rows)
-    if usual and best and given.local:
-        mixed = mixed_plan(plan, given.scoring, tile) or usual
+    mixed = mixed_plan(plan, given.scoring, tile) if usual and given.local and best else None
+    if usual and mixed:
         usual = min(usual, mixed, key=lambda one: one.tile_cost(*tile.size))
     return usual
 

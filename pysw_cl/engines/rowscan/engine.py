@@ -21,7 +21,6 @@ the rate at which a device copies memory).  Where the best cell is looked for, 4
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -99,7 +98,7 @@ class RowscanEngine(Engine):
         with Buffers(self.runtime, small=True) as buffers:
             found = self._computed(job, buffers, capacity)
             self.peak_bytes = max(self.peak_bytes, buffers.bytes)
-        return replace(found, execution=ByRows(self.plan))
+        return found
 
     def _computed(self, job: TileJob, buffers: Buffers, capacity: int) -> TileResult:
         """The tile's result, by the form of the plan.  ``capacity``: 0: only the best cell."""
@@ -144,6 +143,7 @@ class RowscanEngine(Engine):
             cells={f"rowscan/{plan.lane_set.family}/32": m * n},
             launches=swept.launches,
             reached=reached,
+            execution=ByRows(self.plan),
         )
 
 
