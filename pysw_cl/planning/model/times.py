@@ -1,9 +1,9 @@
 """What strips take: the columns that pass until they are done, and the times of a profile, which
 say what a column, a launch or a letter takes.
 
-Method: Sandes (2011, thesis, chapter 6) fits t(m, n) = c1 + c2 m + c3 n + c4 m n for fixed B, T and
-alpha.  Here each of these terms is tied to what causes it, so that B, T, alpha and the shape of the
-matrix may vary: counts (:mod:`.runs`), multiplied with times.
+Sandes (2011, thesis, chapter 6) fits t(m, n) = c1 + c2 m + c3 n + c4 m n for fixed B, T and alpha.
+Here each term is tied to what causes it, so that these and the shape may vary: counts
+(:mod:`.runs`), multiplied with times.
 """
 
 from __future__ import annotations
@@ -149,14 +149,13 @@ class Pace:
 
     def line(self, alpha: int, share: int) -> Line:
         """The seconds of strips with so many rows a lane."""
-        found = self._lines.get((alpha, share))
-        if found is None:
+        if (alpha, share) not in self._lines:
             column, *more = (
                 sum(self.own.get(name, 0.0) * weight for name, weight in term.items())
                 for term in self.terms(alpha, share)
             )
-            found = self._lines[alpha, share] = Line(max(column, LEAST_COLUMN), *more)
-        return found
+            self._lines[alpha, share] = Line(max(column, LEAST_COLUMN), *more)
+        return self._lines[alpha, share]
 
     def lines(self, alpha: Count, share: Count) -> Line:
         """The seconds of many strips, each as :meth:`line` says, as arrays."""
@@ -196,8 +195,7 @@ class Machine:
 
     def of(self, subject: str) -> Numbers:
         """The times of a subject."""
-        known = self.known(subject)
-        return {} if known is None else self.by_subject[known]
+        return self.by_subject.get(self.known(subject) or "", {})
 
     def pace(self, subject: str) -> Pace:
         """What columns of strips take."""
