@@ -25,10 +25,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Seconds in which pairs are compared one after the other before that is said.
-PATIENCE = 1.0
-#: Seconds that whoever reads a pipe has to write to the terminal, before the bar is drawn again.
-PIPE_SECONDS = 0.1
+#: Seconds in which pairs are compared one after the other before that is said; and that whoever
+#: reads a pipe has to write to the terminal, before the bar is drawn again.
+PATIENCE, PIPE_SECONDS = 1.0, 0.1
 
 
 @contextlib.contextmanager

@@ -20,10 +20,8 @@ Found = TypeVar("Found")
 #: Columns of a path that are processed at once, so that temporary arrays stay in a core's caches.
 PIECE = 1 << 17
 
-#: The moves of a path: consumes a letter of each, of the target, of the query.
-DIAGONAL, TARGET, QUERY = 0, 1, 2
-#: Marks a diagonal move whose letters match.
-_MATCHING = 3
+#: The moves of a path, which consume a letter of each, of the target, of the query; two that match.
+DIAGONAL, TARGET, QUERY, _MATCHING = 0, 1, 2, 3
 
 _INSERTION, _DELETION = b"ID"
 _MOVE_TO_OP = np.frombuffer(b"XDI=", np.uint8)
