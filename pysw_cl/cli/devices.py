@@ -218,7 +218,7 @@ def _profile_lines(here: Identity, found: Found) -> Iterator[str]:
         if text:
             yield f"{name:<12}{text}"
     for title, groups, shown in (
-        ("parameters", profile.parameters, "{:.10g}".format),
+        ("parameters", profile.parameters, _number),
         ("times", profile.times, _seconds),
     ):
         if groups:
@@ -229,6 +229,11 @@ def _profile_lines(here: Identity, found: Found) -> Iterator[str]:
             yield f"  {printable(subject):<{width}}  {values}".rstrip()
     if not (profile.parameters or profile.times):
         yield "\nNothing was tuned or measured: plans have their defaults."
+
+
+def _number(value: float) -> str:
+    """A parameter: a whole one with all digits, another one in four."""
+    return f"{value:.0f}" if value == int(value) else f"{value:.4g}"
 
 
 def _seconds(value: float) -> str:

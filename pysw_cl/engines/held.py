@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..opencl.buffers import Buffers
 from ..opencl.device import Runtime
@@ -37,6 +38,8 @@ class Retained:
     """Device memory of a thread that is kept from matrix to matrix, and used by one at a time."""
 
     buffers: dict[str, Any] = field(default_factory=dict)
+    #: The last matrix of scores, padding included, as bytes, and its buffer.
+    matrix: tuple[bytes, Any] = b"", None
     lent: bool = False
 
 
@@ -65,7 +68,7 @@ class HeldMatrix:
         thread use the same kernel object."""
         (m, n), scoring, forbidden = self._size, whole.scoring, whole.forbidden
         score = scoring.source.file
-        arguments = scoring.source.arguments(score, self._own.of)
+        arguments = scoring.source.arguments(score, self._matrix)
         pads, numbers, strips = scoring.source.pads(score), held_numbers(m, n), -(-m // HELD_LANES)
         rows, columns = strips * HELD_LANES, numbers // (strips * HELD_LANES)
         codes = np.empty(rows + columns, scoring.source.code)
@@ -91,6 +94,17 @@ class HeldMatrix:
             "found": found,
             **arguments,
         }
+
+    def _matrix(self, matrix: NDArray[np.int32]) -> Any:
+        """The matrix on the device, which is retained until there is another."""
+        if not self._borrows:
+            return self._own.of(matrix)
+        known, kept = matrix.tobytes(), self._retained
+        if kept.matrix[0] != known:
+            buffer = self._own.offset(matrix.nbytes)
+            self._own.write(buffer, matrix)
+            kept.matrix = known, buffer
+        return kept.matrix[1]
 
     def _buffer(self, name: str, size: int) -> Any:
         """Memory of this size: retained, if it is small enough."""

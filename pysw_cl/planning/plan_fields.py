@@ -178,6 +178,9 @@ class PlanFields:
         own: Any = type(self)
         for name, one in (parameters_of(every) | parameters_of(own)).items():
             one.checked(getattr(self, name))
+        if self.lanes not in tuple(LANE_SETS):
+            known = ", ".join(LANE_SETS)
+            raise PlanError(f"plan: lanes {self.lanes!r} do not exist; there are {known}")
         for said in self.wrong_on(device):
             raise PlanError(f"plan: {said}")
 
@@ -187,8 +190,6 @@ class PlanFields:
         if self.form not in self.forms:
             known = ", ".join(self.forms)
             yield f"form {self.form!r} does not exist for {self.engine}; there are {known}"
-        if lanes not in tuple(LANE_SETS):
-            yield f"lanes {lanes!r} do not exist; there are {', '.join(LANE_SETS)}"
         lane_set = self.lane_set
         if T not in lane_set.T:
             yield f"{lanes} runs T in {lane_set.T}, not {T}"

@@ -205,6 +205,7 @@ def test_free_ends_in_every_form() -> None:
             ],
         ),
         ({"lanes": ["vector32"]}, ["lanes", "do not exist"]),
+        ({"engine": "reference", "lanes": "vector64"}, ["lanes", "do not exist"]),
         ({"form": "three-phase"}, ["form 'three-phase' does not exist", "two-phase"]),
         ({"engine": "columns"}, ["engine 'columns' does not exist", "wavefront", "rowscan"]),
         ({"beta": 1}, ["'beta' is not one of", "alpha"]),

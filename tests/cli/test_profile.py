@@ -37,7 +37,7 @@ def mine(card: Identity) -> Profile:
     profile = Profile(
         card,
         kernels_digest(),
-        {"wavefront/packed": {"groups": 8, "chunk": 16777216, "T": 2.5}},
+        {"wavefront/packed": {"groups": 8, "chunk": 17592186044416, "T": 7 / 3}},
         {"wavefront/packed/permute4/16": {"column": 1.25e-8, "row": 0}, "call": {"call": 2e-4}},
         0.0375,
         "pysw-cl 9, 2031-02-03",
@@ -78,7 +78,7 @@ spread      nine of ten predictions are off by at most 3.75%
 measured    1,200 runs
 
 parameters
-  wavefront/packed  groups 8  chunk 16777216  T 2.5
+  wavefront/packed  groups 8  chunk 17592186044416  T 2.333
 
 times
   call                          call 200 us
