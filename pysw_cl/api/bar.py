@@ -199,9 +199,8 @@ def duration(seconds: float) -> str:
 
 
 def _new_bar(stream: TextIO | None) -> Any:
-    """A bar of tqdm's, without its thread.  It has no size where a terminal says that it has 0 rows
-    or columns (``script`` and ``docker exec -t`` make such ones), of which tqdm makes -1, and shows
-    nothing."""
+    """A bar of tqdm's, without its thread.  Of a terminal that says that it has 0 rows or columns
+    (as of ``script`` and ``docker exec -t``) tqdm alone makes -1, and shows nothing."""
     if stream is None:
         from tqdm.auto import tqdm
     else:

@@ -38,10 +38,9 @@ SWEEPS, PATHS = 0.7, 0.2
 PATH_SECONDS, LONGEST_PATH = 0.15, 600_000
 #: Letters of the sequences of a first use.
 FIRST_SIDE = 2000
-#: How often each size is run, where the seconds last.
-REPEATS = 3
-#: Runs of some strips from which on they tell how fast the device is.
-SOME_RUNS = 3
+#: How often each size is run, where the seconds last; and runs of some strips from which on they
+#: tell how fast the device is.
+REPEATS, SOME_RUNS = 3, 3
 #: Nine of ten predictions are off by so much at least, whatever few runs say.
 LEAST_SPREAD = 0.03
 #: Others' share of the processors below which times are as on an idle machine, and the highest.
@@ -102,10 +101,9 @@ def calibrated(
 def measure(
     cases: list[Case], budget: float, told: Callable[[float], None], most_builds: float = inf
 ) -> None:
-    """Run each case once, then, as long as the ``budget`` lasts, up to `REPEATS` times: the
-    shortest first, of which most is the host's, and whose first calls take longest.  First uses of
-    kernels do not count; they may take ``most_builds`` seconds.  ``told``: with the share that is
-    done."""
+    """Run each case once, then, as long as the ``budget`` lasts, up to `REPEATS` times, the
+    shortest first, of which most is the host's.  First uses of kernels do not count; they may take
+    ``most_builds`` seconds.  ``told``: with the share that is done."""
     most, began = max(case.m + case.n for case in cases), time.monotonic()
     letters = {kind: letters_of(kind, most) for kind in KINDS}
 
@@ -130,11 +128,9 @@ def measure(
 
 
 def _fitted(cases: list[Case], alone: bool) -> dict[str, Numbers]:
-    """The times that explain the cases: first those of kernels (``alone``), by the device's clock,
-    then those of the host, by what calls take beside that.
-
-    Of kernels first those of strips, then of global ones, which wait for each other as long as
-    those do, then of sections, which do not: each of theirs passes special columns."""
+    """The times that explain the cases: those of kernels (``alone``), by the device's clock, then
+    those of the host, by what calls take beside that.  Of kernels first those of strips, then of
+    global ones, which wait for each other as long, then of sections, which do not."""
     times, swept = Machine({}), [case for case in cases if case.work.strips]
     every = ((one, "alpha" in case.plan) for case in swept for one in case.work.strips)
     columns = [one for one, fixed in every if fixed or one.way == "rows"]
@@ -170,9 +166,8 @@ def _with_lanes(
     plan: Plan, times: Mapping[str, Numbers], before: Mapping[str, Numbers]
 ) -> dict[str, Numbers]:
     """The times with those of lanes whatever the score: of the first kind of a local comparison.
-
-    Lanes of 11 bits are not measured: their times change as those of 16 bits do, whose place they
-    take, so that the choice between both stays what it was."""
+    Those of lanes of 11 bits, which are not measured, change as those of 16 bits do, so that the
+    choice between both stays what it was."""
     found = dict(times)
     for subject in sorted(times, key=lambda one: ("local" not in one, "matrix" in one)):
         parts = subject.split("/")
@@ -192,8 +187,7 @@ def _scaled(
     cases: Sequence[Case], partly: set[str], before: Mapping[str, Numbers], alone: bool
 ) -> dict[str, dict[str, float]]:
     """Times of the subjects ``partly``: those that they had, as much longer or shorter as the cases
-    took.  Not ``alone``: on cores that others use, which make runs longer only; there the ratios of
-    a column and its rows are known."""
+    took.  Not ``alone``: on cores that others use, which only make runs longer."""
     known = GENERIC.having(before if alone else {})
     ratios = dict[str, list[tuple[float, float]]]()
     for case in cases:
@@ -215,7 +209,7 @@ def path_times(
     runtime: Runtime, times: Mapping[str, Numbers], budget: float
 ) -> dict[str, dict[str, float]]:
     """The times of "path", given those of sweeps: of two pairs the seconds of a path less those of
-    a score.  Each is run `REPEATS` times, or as long as the ``budget`` of seconds lasts."""
+    a score, which are run up to `REPEATS` times while the ``budget`` of seconds lasts."""
     known = GENERIC.having(times)
     case = partial(Case, runtime, "dna")
     side, ends, rng = 20_000, time.monotonic() + budget, np.random.default_rng(5)
@@ -255,8 +249,7 @@ def rounded(times: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, flo
 
 
 def first_uses(runtime: Runtime) -> dict[str, dict[str, float]]:
-    """Seconds that the first use of each kind of kernel takes: its build, whatever the driver does
-    before it runs, and the first run."""
+    """Seconds that the first use of each kind of kernel takes: its build and its first run."""
     found: dict[str, dict[str, float]] = {}
     for kind, mode in product(KINDS, MODES):
         new = runtime.anew(str(secrets.randbelow(1 << 60)))

@@ -103,9 +103,7 @@ class Case:
 
 
 def designed(runtime: Runtime) -> Iterator[Case]:
-    """Runs in which each of the times counts: strips of some alphas and each share at once, strips
-    that wait for each other, blocks of other sizes, sections, row scan, small and long
-    sequences."""
+    """Runs in which each of the times counts, of small and of long sequences."""
     plan, local = default_plan(runtime), partial(Case, runtime, "dna", "local")
     for side in (60, 200, 500):
         yield local(side, side)
@@ -156,8 +154,8 @@ def _strips(case: partial[Case], plan: Plan) -> Iterator[Case]:
 def _sections(
     case: partial[Case], plan: Plan, alpha: int, groups: Sequence[int], marked: bool
 ) -> Iterator[Case]:
-    """Sections of few strips, for each number of strips that may share a scheduler; ``marked``: and
-    of as many as square tiles have, of which each group takes several."""
+    """Sections of few strips, by the strips that may share a scheduler; ``marked``: and of as many
+    as square tiles have, of which each group takes several."""
     once, rows = {"alpha": alpha, **CUT_ONCE}, plan.T * alpha
     if len(groups) == 1:
         width = max(2000, _columns(plan, alpha, plan.B) // 4)

@@ -78,9 +78,8 @@ def predict(
 
     Notes
     -----
-    Sandes (2011, thesis, chapter 6) predicts t(m, n) = c1 + c2 m + c3 n + c4 m n, and 1 / c4 as the
-    limit of the speed.  Here the terms follow from B, T, alpha and the shape, too.  Of a global
-    comparison all cells are counted; a diagonal band (``max_cost`` of :func:`align`) takes less.
+    Method: :mod:`pysw_cl.planning.model.times`.  Of a global comparison all cells are counted; a
+    diagonal band (``max_cost`` of :func:`align`) takes less.
     """
     options, job = made_of(AlignOptions, locals()), None
     a_is_number, b_is_number = (not hasattr(one, "__len__") for one in (a, b))

@@ -190,27 +190,25 @@ def tune(
     """Measure which parameters are fastest on a device, and how long things take on it.
 
     The result is saved as the user's profile of the device (:func:`profile`), which all later plans
-    and predictions use.  Without one a device has the profile that ships for its kind.
+    and predictions use.
 
     For each engine and its lanes (a subject) it searches B, T, alpha and the columns of a block,
-    and on NVIDIA the limit of registers.  It gives up what jobs have now only for what is faster
-    with confidence for local comparisons of DNA, and not slower for these, proteins and global ones
-    together.  Each result is checked before its time counts.  Then it measures the times that
-    predictions are made of.
+    and on NVIDIA the limit of registers.  It gives up what jobs have now only for what is surely
+    faster for local comparisons of DNA, and not slower for these, proteins and global ones
+    together.  Then it measures the times that predictions are made of.
 
     Parameters
     ----------
     device :
         As for :func:`align`.
     budget : float or str
-        Seconds, or a text such as ``"60s"``, ``"2m"`` or ``"0.5h"``.  It is divided among the
-        subjects; a sixth, at most 10 s, is for the runs of the calibration, and somewhat more for
-        what it takes beside them.  Its builds of kernels do not count, and a first tuning may take
-        longer by the build that it is at when the budget ends.
+        Seconds, or a text such as ``"60s"``, ``"2m"`` or ``"0.5h"``, for all subjects; a sixth of
+        it, at most 10 s, is for the runs of the calibration, whose builds of kernels do not count.
+        A first tuning may take longer by the build that it is at when the budget ends.
     subjects : iterable of str, optional
         What is tuned, for example ``["wavefront/vector"]``.  None: all that jobs use.
     strategy : Strategy, optional
-        Which values are tried next (:mod:`pysw_cl.planning.tuning.strategies`).
+        Which values are tried next: :class:`pysw_cl.planning.tuning.strategies.Strategy`.
     progress : callable or True, optional
         As for :func:`align`, in hundredths of a second of the budget.
     resume : bool

@@ -30,7 +30,7 @@ from .band_doubling import BandChoice, Banded, BandGrid
 from .job import Found, Job, path_of
 from .options import AlignResources
 from .problem import Path, PathReader, Problem
-from .progress import PairProgress
+from .progress import BAND_PATH, PairProgress
 from .traceback import trace_back
 
 #: If the second best end is wanted, the sides of the grid may be so many times shorter, and the
@@ -158,7 +158,9 @@ class Search:
             if save:
                 grid = BandGrid(problem, one.band, one.places[:-1])
                 edges = grid.saving()
-            limits, tell = Limits(corridor=one.band), self.progress.band(one.work, one.sure)
+            wider = 0.0 if one.sure else 2 * one.work  # a band of twice the width may follow
+            tell = self.progress.sweep(one.work, wider, BAND_PATH)
+            limits = Limits(corridor=one.band)
             shape = one.shape
             swept = sweep(engine, problem, edges, problem.want, limits, shape=shape, progress=tell)
             # the sweep may end before the last row

@@ -159,11 +159,6 @@ class PairProgress:
         self._all = work + follow + self._path
         return self._step(1, work, self._all * (self._strands - self._strand) - work, begun)
 
-    def band(self, share: float, sure: bool) -> Tell:
-        """A diagonal band is swept next, which takes this share of the whole matrix's work.
-        ``sure``: is it the last one?  Else one of twice its width may follow."""
-        return self.sweep(share, 0.0 if sure else 2 * share, BAND_PATH)
-
     def trace(self, end: Hit, begun: Path) -> Callable[[Path], None]:
         """The path to ``end`` is traced next: call what this gives with the path so far.
         ``begun``: what an earlier run traced."""

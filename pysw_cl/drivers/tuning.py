@@ -207,8 +207,8 @@ def _answer(result: TileResult) -> tuple[Any, ...]:
 
 class TileTimer:
     """Seconds on the device that one tile takes, by the values of a subject's plan: what a search
-    measures.  All values have to give the result of the subject's start.  Where the device does not
-    tell its own time (a caller's queue without profiling), the host's clock does."""
+    measures.  Where the device does not tell its own time (a caller's queue without profiling), the
+    host's clock does."""
 
     def __init__(self, subject: Subject, case: Case, m: int, n: int) -> None:
         self.subject, self.case, self.size = subject, case, (m, n)

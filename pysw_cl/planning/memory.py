@@ -1,8 +1,8 @@
 """How much device memory an alignment takes: predicted from its plan and size, before it runs.
 
-Sandes & de Melo (thesis 2011, table 5.1) give such a formula for one sweep.  Here sweeps, pipelines
-and tracebacks are gone through as the drivers do, and the buffers of each execution are summed
-(:mod:`.execution`).  What depends on the letters is assumed: see :func:`device_memory`.
+Sweeps, pipelines and tracebacks are gone through as the drivers do, and the buffers of each
+execution are summed (:mod:`.execution`).  Sandes & de Melo (thesis 2011, table 5.1) do so for one
+sweep.
 """
 
 from __future__ import annotations
@@ -106,11 +106,7 @@ def _samples(spans: list[range], inner: tuple[int, ...]) -> list[tuple[int, int]
     for all.  ``inner``: places of special lines."""
     found = []
     for span in spans:
-        within = (
-            (place - span.start) // span.step
-            for place in inner
-            if place in range(span.start + 1, span.stop)
-        )
+        within = (place // span.step for place in _inside(inner, span.start, span.stop))
         marked = {0, len(span) - 1, *within}
         for k in sorted({one + more for one in marked for more in range(3)}):
             if k < len(span):
@@ -241,12 +237,9 @@ class _Sweeps:
 
     def ahead(self, m: int, n: int, cell: tuple[int, int], kept: int) -> Memory | None:
         """What a path through all of the matrix takes beside the grid of the sweep, whose cells are
-        at most ``cell`` and take ``kept`` bytes, where its tiles are computed before they are known
-        to be needed; None where it is traced tile by tile.
-
-        A level takes no more than its share of the path's memory, and no more than the tiles take
-        that a path along the diagonal crosses.
-        """
+        at most ``cell`` and take ``kept`` bytes, where its tiles are speculative; None where it is
+        traced tile by tile.  A level takes at most its share of the path's memory, and what the
+        tiles take that a path along the diagonal crosses."""
         given = self.given
         plan, device, tuning = given.plan, given.device, given.plan.tuning.speculation
         able = device.speculative and plan.captures_inside

@@ -195,10 +195,9 @@ class Plan(PlanFields):
         return down * across * self.least_cost(-(-m // down), -(-n // across))
 
     def moves_cost(self, alpha: int, m: int, n: int) -> float:
-        """The cost of a tile of m x n cells with stored moves and so many rows a lane.
-
-        Such a tile has few strips, each with a scheduler to itself, so a step takes its latency.
-        Where nobody measured that, it costs as without moves."""
+        """The cost of a tile of m x n cells with stored moves and so many rows a lane.  It has few
+        strips, each with a scheduler to itself, so a step takes its latency; where nobody measured
+        that, it costs as without moves."""
         own = self.machine.by_subject.get(f"moves/{self.lanes}")
         if own is None:
             return self.ways((alpha,), m, n)[0][0]
@@ -229,10 +228,8 @@ class Plan(PlanFields):
 
     def rounds(self, cut: Cut, m: int) -> Count:
         """About how many strips each group best takes of sections: arrays.  ``cut``: ways to cut a
-        tile; its sections do not count.
-
-        In R rounds there are ``R B / strips`` sections.  So groups sweep R overlaps, and
-        ``strips / R`` strips of a section follow each other."""
+        tile; its sections do not count.  In R rounds there are ``R B / strips`` sections, so groups
+        sweep R overlaps, and ``strips / R`` strips of a section follow each other."""
         strips, overlap = -(-m // (self.T * cut.alpha)), cut.overlap + self.T
         line = self._section_line(cut, self.machine.share(cut.B))
         lag, pace = lag_of(self.T, cut.chunk, overlap), line.pace(0, cut.chunk)

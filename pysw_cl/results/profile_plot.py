@@ -1,9 +1,5 @@
-"""Pictures of a profile: time over B, and predicted beside measured times.
-
-They are drawn from the runs that a profile keeps, so they need no device.  They show what figures
-6.1, 6.2 and 6.4 of CUDAlign's thesis (Sandes 2011, University of Brasilia) show of one board.  They
-need matplotlib (the extra ``plot``), which is imported when a picture is drawn.
-"""
+"""Pictures of the runs that a profile keeps: time over B, and predicted beside measured times, as
+figures 6.1, 6.2 and 6.4 of CUDAlign's thesis (Sandes 2011, University of Brasilia) show them."""
 
 from __future__ import annotations
 
@@ -36,10 +32,8 @@ def plot_tuning(profile: Profile, path: str | os.PathLike[str], units: int | Non
 
     Points are runs, the line goes through the medians of those that differ from the chosen values
     in B only, and grey points are medians of the others.  Vertical lines are at multiples of
-    ``units``, the device's compute units (None: those that the profile names).
-
-    Raises ProfileError if the profile holds no runs with a B, and InputError and FormatError as
-    :func:`.plot.plot` does.
+    ``units``, the device's compute units (None: those that the profile names).  Raises ProfileError
+    if there are no runs with a B, and InputError and FormatError as :func:`.plot.plot` does.
     """
     units = units or profile.identity.compute_units or 1
     wanted = "runs of a search over B"
@@ -59,10 +53,9 @@ def plot_model(profile: Profile, path: str | os.PathLike[str]) -> None:
 
     Of the runs of ``profile``, those of a calibration or a check are drawn, if they have a
     prediction.  Filled points were fitted, open ones held out; bars go from the fastest to the
-    slowest repeat, and crosses are predictions.  The band is the profile's spread.
-
-    Raises ProfileError if the profile holds no runs with a prediction, and InputError and
-    FormatError as :func:`.plot.plot` does.
+    slowest repeat, and crosses are predictions.  The band is the profile's spread.  Raises
+    ProfileError if there are no such runs, and InputError and FormatError as :func:`.plot.plot`
+    does.
     """
     wanted = "runs with a prediction"
     subjects = _by_subject(profile, wanted, USES, lambda run: run.get("predicted"))

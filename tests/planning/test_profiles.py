@@ -120,6 +120,7 @@ def test_fall_back_order_of_what_ships(shipped_profiles: Path) -> None:
     assert source == "shipped for NVIDIA H200 [NVIDIA CUDA]"
     assert alpha_of(replace(H200, name="NVIDIA H100"))[1] == "shipped for gpu, sm_90"
     assert alpha_of(Identity("Z", "Z", "Z", "Z", "Z", "cpu", 4))[1] == "shipped for cpu"
+    assert str(Identity(platform="PoCL", kind="cpu")) == "PoCL, cpu"
     assert alpha_of(Identity("Z", "Z", "Z", "Z", "Z", "other", 4))[1] == "shipped for any device"
     save(made(50))
     assert alpha_of() == (50, "the user's")

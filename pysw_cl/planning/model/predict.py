@@ -229,15 +229,14 @@ def choice_of(given: Given, prediction: Prediction) -> Choice:
     times, alone = plan.machine, replace(given, row_scan=None, holds=False)
     others: dict[tuple[str, int], Given] = {}
     if not isinstance(plan, StriplessPlan):
+        whole, cut = (plan.tuning.with_values(some) for some in (NO_SECTIONS, ALL_SECTIONS))
         for alpha in plan.alphas:
-            fixed = replace(plan, alpha=alpha, alpha_fixed=True)
+            fixed = replace(plan, alpha=alpha, alpha_fixed=True, tuning=cut)
             _, B, chunk = plan.soonest((alpha,), m, n)
-            tuning = fixed.tuning.with_values(NO_SECTIONS)
-            strips = replace(fixed, B=B, chunk=chunk, tuning=tuning)
+            strips = replace(fixed, B=B, chunk=chunk, tuning=whole)
             others["strips", alpha] = replace(alone, plan=strips)
             if given.local:
-                cut = replace(fixed, tuning=fixed.tuning.with_values(ALL_SECTIONS))
-                others[CUT, alpha] = replace(alone, plan=cut)
+                others[CUT, alpha] = replace(alone, plan=fixed)
         if scan is not None and f"{scan.engine}/{scan.lanes}" in scan.machine.by_subject:
             others["rows", scan.alpha] = replace(given, plan=scan, holds=False)
     found = dict[tuple[str, int], float]()

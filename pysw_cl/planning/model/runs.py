@@ -221,12 +221,9 @@ def fitted(
     """The ``known`` times, and others that explain what the runs took.
 
     Errors count relative to the run, as in Sandes (2011).  The times of a column are sought of each
-    alpha and share that ``columns`` have (None: the runs); others lie between them.
-
-    Strips are late in one of two ways (`pysw_cl.planning.model.times.Line.both`), and which of them
-    takes longer is a matter of these times.  So they are sought again, a few times at most, until
-    the ways that they say are those by which they were found; those with the least squared errors
-    are taken.
+    alpha and share that ``columns`` have (None: the runs); others lie between them.  Which of two
+    ways strips are late (`.times.Line.both`) is a matter of these times, so they are sought again,
+    a few times at most, until it stays; those with the least squared errors are taken.
     """
     known = known or Machine({})
     runs = [(work, taken) for work, taken in runs if taken > 0]

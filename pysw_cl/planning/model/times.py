@@ -82,11 +82,9 @@ class Line(NamedTuple):
 
 
 class Pace:
-    """What a column of a strip takes, by its rows and by the strips that share a scheduler.
-
-    For some of both it is measured.  Between those it lies on lines.  Without any, it is the longer
-    of a latency, ``column + row alpha``, and of the turns of the strips that share a scheduler.
-    """
+    """What a column of a strip takes, by its rows and by the strips that share a scheduler: as was
+    measured, and on lines between.  If nothing was, it is the longer of a latency, ``column + row
+    alpha``, and of the turns of the strips that share a scheduler."""
 
     def __init__(self, own: Numbers) -> None:
         self.own = own
@@ -101,9 +99,8 @@ class Pace:
 
     def filled(self, before: Pace) -> dict[str, float]:
         """The times, and columns of all alphas that were measured ``before``: as much longer or
-        shorter as those of the alphas beside them.
-
-        What makes some alphas slow is how the compiler deals with them, so it lasts."""
+        shorter as those of the alphas beside them.  Compilers make some alphas slow, which lasts.
+        """
         found = dict(self.own)
         for share, measured in self.measured.items():
             ratios = {
@@ -244,9 +241,7 @@ class Machine:
         return Wave(columns, follow, busy, self.share(np.minimum(B, units)), chain, rounds - 1)
 
 
-#: Times of no device in particular: only their ratios mean something.  A column of a strip takes
-#: as long as three rows of a lane beside its own; a strip, beside its columns, as long as 650 rows
-#: for each row of a lane; the others are those of 2 CPU cores.
+#: Times of no device in particular, of which only ratios mean something: those of 2 CPU cores.
 GENERIC = Machine(
     {
         "wavefront": {"column": 9.9e-9, "row": 3.3e-9, "strip_row": 2.1e-6},

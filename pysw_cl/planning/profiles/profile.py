@@ -68,8 +68,9 @@ class Identity:
 
     def __str__(self) -> str:
         """The device in a line."""
+        name, platform = self.name or self.vendor, self.platform
         parts = (
-            f"{self.name or self.vendor} [{self.platform}]".removesuffix(" []").strip(),
+            f"{name} [{platform}]" if name and platform else name or platform,
             self.kind,
             self.architecture,
             f"{self.compute_units} units" if self.compute_units else "",
@@ -134,13 +135,10 @@ class Profile:
             known["runs"] = tuple(map(dict, known["runs"]))
             for name, value in vars(identity).items():
                 _check(f"identity.{name}", value, type(getattr(Identity, name)))
-            for name, kind, most in (
-                ("kernels", str, 0.0),
-                ("made", str, 0.0),
-                ("spread", float, MOST_SPREAD),
-                ("others", float, 1.0),
-            ):
-                _check(name, known[name], kind, most)
+            _check("kernels", known["kernels"], str)
+            _check("made", known["made"], str)
+            _check("spread", known["spread"], float, MOST_SPREAD)
+            _check("others", known["others"], float, 1.0)
             for group, most in (("parameters", MOST_VALUE), ("times", MOST_SECONDS)):
                 for subject, numbers in known[group].items():
                     for name, value in numbers.items():
@@ -262,9 +260,8 @@ def reset(identity: Identity) -> list[Path]:
 
 
 def profile_for(identity: Identity) -> Found:
-    """The profile of a device: the user's, best with the same compute units, kernels and driver,
-    else with others, which the words say; else what ships.  A file that cannot be used is a
-    ProfileWarning, once a process."""
+    """The profile of a device: the user's, best with the same `OTHER`, else with others, which the
+    words say; else what ships.  A file that cannot be used is a ProfileWarning, once a process."""
     folder = user_folder()
     paths = [] if folder is None else _files(folder, identity)
     wanted = _file_name(identity, kernels_digest() if paths else "")

@@ -2,8 +2,7 @@
 
 A search is the same sequence of runs whenever it sees the same seconds.  So a killed search is
 repeated from the file, which answers at once, until its runs end; then it goes on measuring.
-Results are appended as they come, and failures are results, as in Kernel Tuner (van Werkhoven,
-Future Generation Computer Systems 90, 2019).
+Results are appended as they come, and failures are results, as in Kernel Tuner (see `.search`).
 """
 
 from __future__ import annotations
@@ -63,8 +62,7 @@ class Trial:
     failure: Failure | None = None
     #: What earlier runs from the file took, and their seconds or failures, oldest first.
     earlier: deque[tuple[float, float | Failure]] = field(default_factory=deque)
-    #: Logarithm of the seconds, as if all values had run at the time of the start, as a search
-    #: (:mod:`.search`) estimates it.
+    #: Logarithm of the seconds, as if it had run when the start did (see `.search.Race`).
     standing: float = inf
 
 

@@ -4,11 +4,10 @@ A strategy proposes values, a runner runs and records them: parts that know noth
 as in Kernel Tuner (van Werkhoven, Future Generation Computer Systems 90, 2019).  Times are noisy,
 so values are compared in races, and the start is given up only for what is faster with confidence.
 
-Runs of one turn of a race follow each other closely, so that what slows a device down for a while
-slows all of them, and only ratios of one turn are looked at.  After a turn what is clearly slower
-leaves (racing: Maron & Moore, NIPS 1993), and so does what may be faster, but not by enough to
-matter (the indifference zone of Kim & Nelson, ACM TOMACS 11, 2001).  Everything is in logarithms of
-seconds.
+What slows a device down for a while slows all runs of one turn of a race, so only ratios of one
+turn are looked at.  After a turn what is clearly slower leaves (racing: Maron & Moore, NIPS 1993),
+and so does what may be faster, but not by enough to matter (the indifference zone of Kim & Nelson,
+ACM TOMACS 11, 2001).  Everything is in logarithms of seconds.
 """
 
 from __future__ import annotations
@@ -60,8 +59,7 @@ def interval(ratios: Sequence[float]) -> Interval:
     The median of all means of two ratios, and Tukey's interval (Hodges & Lehmann, Annals of
     Mathematical Statistics 34, 1963), which need nothing but that a ratio is as often too high as
     too low.  Ratios far from the others count as if they were at the edge of these: something else
-    ran.  Of a few ratios not even all are sure to have the true one between them; then the interval
-    reaches beyond them.
+    ran.  The interval of a few ratios reaches beyond them.
     """
     n, middle = len(ratios), median(ratios)
     k = int(n * (n + 1) / 4 - LIKELY * sqrt(n * (n + 1) * (2 * n + 1) / 24))
@@ -74,11 +72,11 @@ def interval(ratios: Sequence[float]) -> Interval:
 
 
 class Race:
-    """Values that run against each other in at most so many turns; each has the logarithms of its
-    seconds, one of each turn that it was in."""
+    """Values that run against each other in at most so many turns."""
 
     def __init__(self, runner: Runner, field: Sequence[Trial], most: int) -> None:
         self.runner, self.field, self.most = runner, list(field), most
+        #: Logarithms of the seconds of each, one of each turn that it was in.
         self.times: list[list[float]] = [[] for _ in field]
         #: Who was in the last turn, by their places in ``field``.
         self.left = list(range(len(field)))
@@ -100,12 +98,9 @@ class Race:
         self._note()
 
     def first_is_faster(self) -> bool:
-        """Is the first of two faster for sure?
-
-        They run in pairs until the interval of their ratios says yes, or that nothing worth it is
-        left, or the budget is spent.  Only these runs count: those by which the first was chosen
-        made it look faster than it is.
-        """
+        """Is the first of two faster for sure?  They run until that is known, or that nothing worth
+        it is left, or the budget is spent.  Only these runs count: those by which the first was
+        chosen made it look faster than it is."""
         for _ in self._looks():
             if len(self.left) == 2:
                 ratio = interval(self._ratios(0, 1))
@@ -167,13 +162,10 @@ def search(
 ) -> Values | None:
     """The fastest values of a space that ``budget`` seconds find, None if all that were tried fail.
 
-    ``runner`` runs them.  Values that failed are never tried again and never chosen.  What it has
-    in its file is not measured again, but counts as spent, so that a search that was killed ends as
-    it would have.  ``strategy``: which values are tried; None: :class:`.strategies.Coordinate`.
-    ``most``: runs of a value in one race.
-
-    The start is run in any case, and then whatever probably ends within the budget: that is
-    exceeded only by what a run takes longer than its like.
+    Values that failed are never tried again and never chosen.  Runs in the runner's file count as
+    spent, so that a search that was killed ends as it would have.  The start is run in any case,
+    and then whatever probably ends within the budget.  ``strategy``: which values are tried; None:
+    :class:`.strategies.Coordinate`.  ``most``: runs of a value in one race.
     """
     start, begun, ranking = runner.of(space.start), runner.spent, runner.ranking
     runner.limit = begun + ROUNDS_SHARE * budget

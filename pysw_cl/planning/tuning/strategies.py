@@ -80,14 +80,10 @@ class Strategy(Protocol):
 
 @dataclass(frozen=True)
 class Coordinate:
-    """One parameter after the other, first those that need no build, and then two at once.
-
-    All candidates of a parameter, and the neighbours of the best in one or two parameters (as in
-    the pattern search of Hooke & Jeeves, Journal of the ACM 8, 1961); then the same of what needs
-    no build, for each of the best builds.  All of it again where it has led somewhere else: the
-    best values of a parameter depend on the others, and may have valleys between them, as multiples
-    of the compute units have.
-    """
+    """All candidates of one parameter after the other, first of those that need no build, and the
+    neighbours of the best in one or two parameters (as in the pattern search of Hooke & Jeeves,
+    Journal of the ACM 8, 1961); then the same of what needs no build, for each of the best builds.
+    All of it again where it has led somewhere else: the best of one depends on the others."""
 
     #: How many builds are the best.
     builds: int = 3
