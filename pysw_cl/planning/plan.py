@@ -169,10 +169,9 @@ class Plan(PlanFields):
         costs = np.broadcast_to(line.seconds(wave, chunk), (len(alphas), len(groups), len(chunks)))
         costs = costs.reshape(len(alphas), -1)
         found = zip(costs.min(axis=1).tolist(), costs.argmin(axis=1).tolist(), strict=True)
-        _kept[key] = [
-            (cost, groups[at // len(chunks)], chunks[at % len(chunks)]) for cost, at in found
-        ]
-        return _kept[key]
+        kept = [(cost, groups[at // len(chunks)], chunks[at % len(chunks)]) for cost, at in found]
+        _kept[key] = kept  # which another thread may clear at once
+        return kept
 
     def soonest(self, alphas: Sequence[int], m: int, n: int) -> tuple[int, int, int]:
         """The alpha, B and chunk with the least cost of a tile of m x n cells; of equal ones those
