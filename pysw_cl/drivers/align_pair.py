@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import floor
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from .options import AlignResources
 from .problem import Path, PathReader, Problem
 from .progress import BAND_PATH, PairProgress
 from .traceback import trace_back
+
+if TYPE_CHECKING:
+    from ..engines.held import HeldMatrix
 
 #: If the second best end is wanted, the sides of the grid may be so many times shorter, and the
 #: matrix is cut into tiles of about so many pieces a side: few of them are searched again.
@@ -116,7 +119,7 @@ class Search:
     def held(self) -> Found | None:
         """The whole search of a small matrix, in one launch; None for other matrices."""
         problem, plan, want_path = self.problem, self.engine.plan, self.job.output == "path"
-        matrix = self.engine.hold(problem, problem.free, int(want_path))
+        matrix: HeldMatrix | None = self.engine.hold(problem, problem.free, int(want_path))
         if matrix is None:
             return None
         self.progress.sweep()

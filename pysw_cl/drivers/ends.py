@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,9 @@ from ..tiles.tile import NO_HITS, Area, Box, Cells, Costs, Hit, Want
 from .job import Job, path_of
 from .problem import FoundPath, Path, Problem
 from .traceback import trace_back
+
+if TYPE_CHECKING:
+    from ..engines.batch.boxes import Boxes
 
 #: The least score is guessed from this share of the target, if that has so many cells.
 SHARE, LEAST_CELLS = 64, 1 << 20
@@ -266,7 +269,8 @@ class TracedEnds(Costs):
 
     def in_batches(self, engine: Engine, groups: list[Group]) -> list[Group]:
         """Find paths in those boxes that the engine computes together.  Returns the others."""
-        able, job = engine.box_paths, self.job
+        job = self.job
+        able: Boxes | None = engine.box_paths
         if able is None or job.scoring.by_position:  # its codes are those of letters
             return groups
         fits = able.fits([box for box, _ in groups], [len(members) for _, members in groups])

@@ -13,6 +13,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise, product
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,6 +33,9 @@ from .job import Found, Job, path_of
 from .problem import Path, Problem
 from .progress import Tell, TopProgress
 from .traceback import trace_back
+
+if TYPE_CHECKING:
+    from ..engines.held import HeldMatrix
 
 #: The place of a tile in the grid: its tile row, its tile column.
 Place = tuple[int, int]
@@ -59,7 +63,7 @@ def find_top(
 
     for number in range(1, count + 1):
         here = problem if tiles is None else tiles.problem
-        matrix = engine.hold(here, here.free, number)
+        matrix: HeldMatrix | None = engine.hold(here, here.free, number)
         if matrix is not None:
             del tiles
             whole = HeldWhole(plan, *here.shape)
