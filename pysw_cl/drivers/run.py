@@ -23,8 +23,9 @@ from ..results.alignment import Alignment
 from ..results.stats import Stats
 from ..tiles.contract import Engine
 from .align_pair import StrandStore, search
-from .job import Found, Job, alignment_of
+from .job import Found, Job, alignment_of, path_of
 from .options import AlignResources, TopOptions
+from .problem import Path
 from .progress import PATH, SAVED_PATH, PairProgress, RunProgress, TopProgress
 from .waterman_eggert import find_top
 
@@ -137,9 +138,9 @@ def run_top(
     minus.  ``started``, and what it raises: as for `run`."""
     cells, pending = prod(job.frame.shape), list[Stats]()  # the costs of what is searched
 
-    def noted(strand: Job, found: Found) -> tuple[Job, Found]:
-        pending.append(found.stats)
-        return strand, found
+    def noted(strand: Job, given: tuple[Found, Path | None]) -> tuple[Job, Found, Path | None]:
+        pending.append(given[0].stats)
+        return strand, *given
 
     def compute(engine: Engine, anew: bool) -> list[Alignment]:
         results, begun, before, strands = [], started, Counter[str](), job.strands(False)
@@ -150,8 +151,11 @@ def run_top(
             for strand in strands:
                 listed = closing(find_top(engine, strand, options.k, options.least, tell))
                 lists.append(map(partial(noted, strand), stack.enter_context(listed)))
-            for this, one in islice(merge(*lists, key=lambda own: -own[1].end.score), options.k):
+            every = merge(*lists, key=lambda own: -own[1].end.score)
+            for this, one, path in islice(every, min(options.k, 2 * cells)):
                 tell.found += 1
+                if path is not None and this.output == "path":
+                    one = one._replace(path=path_of(this, one.end, path, engine.plan))
                 now, stats = time.perf_counter(), reduce(Stats.plus, pending, Stats())
                 pending.clear()
                 stats.seconds, stats.device_bytes = now - begun, engine.peak_bytes

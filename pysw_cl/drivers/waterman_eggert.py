@@ -29,7 +29,7 @@ from ..tiles.slabs import SweepResult
 from ..tiles.special_lines import SweptGrid
 from ..tiles.sweep import sweep
 from ..tiles.tile import Area, Costs, Hit, Want
-from .job import Found, Job, path_of
+from .job import Found, Job
 from .problem import Path, Problem
 from .progress import Tell, TopProgress
 from .traceback import trace_back
@@ -43,9 +43,9 @@ Place = tuple[int, int]
 
 def find_top(
     engine: Engine, job: Job, count: int, least: int, progress: TopProgress
-) -> Generator[Found]:
-    """Up to ``count`` local alignments of at least ``least`` (1 or more), best first, with paths if
-    the output of the ``job``, which is of one strand, is "path".
+) -> Generator[tuple[Found, Path | None]]:
+    """Up to ``count`` local alignments of at least ``least`` (1 or more) of a ``job`` of one
+    strand, best first, each with its path (None: not known, and the job's output is no path).
 
     Each is the best alignment that contains no aligned pair of those before it.  Of equal ends it
     is the first in row-major order; its path is the canonical one.  Its ``stats`` have the cells
@@ -57,9 +57,8 @@ def find_top(
     touched: set[Place] = set()
     problem, plan, wanted = job.problem, engine.plan, job.output == "path"
 
-    def one(end: Hit, path: Path | None, cost: Costs, execution: Execution | None) -> Found:
-        known = None if path is None or not wanted else path_of(job, end, path, plan)
-        return Found(end, known, plan, Stats(cost.cells, cost.launches), None, None, execution)
+    def one(end: Hit, cost: Costs, execution: Execution | None) -> Found:
+        return Found(end, None, plan, Stats(cost.cells, cost.launches), None, None, execution)
 
     for number in range(1, count + 1):
         here = problem if tiles is None else tiles.problem
@@ -74,7 +73,7 @@ def find_top(
                     tell(1, 1)
                     if found.end.score < least:
                         return
-                    yield one(found.end, Path.of_held(found, here), found, whole)
+                    yield one(found.end, found, whole), Path.of_held(found, here)
             return
         if tiles is None:
             tiles = _Tiles(engine, problem, least)
@@ -85,7 +84,7 @@ def find_top(
         end = min(tiles.best.values())
         path = tiles.trace(end, progress) if wanted or number < count else None
         swept, tiles.swept = tiles.swept, SweepResult()
-        yield one(end, path, swept, swept.execution)
+        yield one(end, swept, swept.execution), path
         if path is not None:
             touched = tiles.forbid(aligned_pairs(path))
 

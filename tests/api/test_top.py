@@ -184,6 +184,7 @@ def test_least_score_and_count() -> None:
     scores = [one.score for one in found]
     assert scores[-1] == 1
     assert len(found) < 100
+    assert len(pysw_cl.align_top(a, b, k=10**30, plan=REFERENCE)) == len(found)
     for least in (2, 2.5, 4, 7, 8):
         some = pysw_cl.align_top(a, b, k=100, min_score=least, plan=REFERENCE)
         assert [one.score for one in some] == [score for score in scores if score >= least]
