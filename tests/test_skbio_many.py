@@ -22,6 +22,7 @@ from skbio_cases import TEXTS, drawn, drawn_scores, drawn_texts, same
 
 import pysw_cl.skbio as ours
 from pysw_cl.errors import DeviceError, InputError
+from pysw_cl.skbio import encoding
 from pysw_cl.skbio.pairs import ORIGINAL
 
 THEIRS = ORIGINAL["pair_align"]
@@ -332,3 +333,12 @@ def test_scikit_bios_own_tests_pass() -> None:
         ours.uninstall()
     assert result.testsRun > 30
     assert not result.failures and not result.errors, (result.failures, result.errors)
+
+
+def test_scores_that_are_refused_are_looked_at_once() -> None:
+    """Pairs that are handed to scikit-bio do not pay for it each time."""
+    for _ in range(3):
+        before = encoding._scores.cache_info()
+        ours.pair_align("ACGT", "ACGA", sub_score=(1.1, -1.3))
+    after = encoding._scores.cache_info()
+    assert (after.hits, after.misses) == (before.hits + 1, before.misses)

@@ -89,6 +89,8 @@ def coded(
         raise NotOurs("symbols")
     values = submat[symbols[:, None], symbols]
     made = _scores(values.tobytes(), values.dtype.str, gap_open, gap_extend)
+    if isinstance(made, str):  # a refusal is kept, too
+        raise NotOurs(made)
     if 2 * made.unit * atol >= 1:
         raise NotOurs("atol")
     # a bound on every number in scikit-bio's matrices
@@ -102,21 +104,21 @@ def coded(
 
 
 @lru_cache(maxsize=256)
-def _scores(values: bytes, kind: str, gap_open: float, gap_extend: float) -> Scores:
-    """The scoring of these float scores, made whole by a power of two.  Raises NotOurs."""
+def _scores(values: bytes, kind: str, gap_open: float, gap_extend: float) -> Scores | str:
+    """The scoring of these float scores, made whole by a power of two; or why there is none."""
     numbers = np.frombuffer(values, kind).astype(np.float64)
     gaps = np.array([gap_open, gap_extend])
     if not (np.isfinite(numbers).all() and np.isfinite(gaps).all()):
-        raise NotOurs("infinite")
+        return "infinite"
     if gaps.min() < 0:
-        raise NotOurs("negative gap cost")
+        return "negative gap cost"
     every, unit = np.concatenate([numbers, gaps]), 1
     while not (every * unit == np.rint(every * unit)).all():
         unit *= 2
         if unit >= SCORE_LIMIT:
-            raise NotOurs("not whole")
+            return "not whole"
     if np.abs(every).max() * unit >= SCORE_LIMIT:
-        raise NotOurs("large scores")
+        return "large scores"
     size = round(len(numbers) ** 0.5)
     matrix, letters = (numbers * unit).reshape(size, size), LETTERS[:size]
     costs = int(gap_open * unit), int(gap_extend * unit)
