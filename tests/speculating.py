@@ -90,7 +90,7 @@ def constants(patch: pytest.MonkeyPatch, **more: Any) -> None:
     "speculation" and "traceback"."""
     values: dict[str, Any] = {"side": 128, "least_sides": 2, "pruned_side": 0, "slack": 20}
     values |= {"begun": 8, "least_margin": 20, "margin": 1 / 16, "most_tiles": 1024}
-    values |= {"least_side": 1100, **more}
+    values |= {"least_side": 1100, "path_share": 0, **more}
     tune(patch, {named(name): value for name, value in values.items()})
 
 

@@ -1,16 +1,19 @@
-// The traceback of a path over the stored moves of tiles, by one work-group.  At H the path takes F if F explains
+// The traceback of paths over the stored moves of tiles, each by one work-group.  At H the path takes F if F explains
 // the value, else E, else the diagonal.  Inside a gap it extends the gap while that explains the value.
 // Needs: base.clh.  Reads T, R (of the sweep that stored the moves), TRACEBACK_GROUP_SIZE,
 // WINDOW_DIAGONALS, WINDOW_WORDS.
 //
 // Arguments:
-//   tiles, count: per tile its upper left corner (its cells begin a row below and a column after it), its rows, its
-//     columns, and the place of its moves in `moves`, in words.
-//   row, column: the cell from which the traceback starts, numbered as the corners are.
-//   state: 0 at H; 1 if a gap that consumes target leaves the cell; 2 if a gap that consumes query does.
+//   tiles: per tile its upper left corner (its cells begin a row below and a column after it), its rows, its columns,
+//     and the place of its moves in `moves`, in words.
+//   starts, first: per group, from start `first` on, what its path may lead through, and the cell from which it is
+//     traced, numbered as the corners are, or the path of an earlier launch that it goes on with
+//     (pysw_cl.engines.wavefront.descriptors.StartWord).  The state is 0 at H; 1 if a gap that consumes target leaves
+//     the cell; 2 if a gap that consumes query does.
 //   linear: the gap opening costs nothing, so there is no state inside a gap.
-//   found: row, column, state, whether the path ended, moves made, the tile where it ended or else `count`; then per
-//     tile the (row, column, state, moves made) with which the path came there; then the path's moves, a byte each.
+//   found: per group, at places that `starts` has: row, column, state, whether the path ended, moves made, the tile
+//     where it ended or else the number of its tiles; then per tile the (row, column, state, moves made) with which the
+//     path came there.  Elsewhere the path's moves, a byte each.
 // The traceback starts in the first tile that has the cell.  Where the path leaves a tile, it goes on in the next tile
 // of the list that has the cell it comes to.
 //
@@ -304,13 +307,17 @@ INLINE position_t trace_tile(position_t p, tile_moves_t tile, __local shared_t *
 #endif
 
 __kernel __attribute__((reqd_work_group_size(TRACEBACK_GROUP_SIZE, 1, 1))) void
-traceback(__global const uint *restrict moves, __global const long *restrict tiles, int count, int row, int column,
-      int state, int linear, __global int *restrict found)
+traceback(__global const uint *restrict moves, __global const long *restrict all, __global const int *restrict starts,
+          int first, int linear, __global int *restrict found)
 {
-  __global int *entries = found + FOUND_WORDS;
-  __global uchar *path = (__global uchar *)(entries + 4 * (size_t)count);
+  __global const int *start = starts + START_WORDS * (first + get_group_id(0));
+  __global const long *tiles = all + TRACED_WORDS * (size_t)start[START_FIRST];
+  __global int *result = found + start[START_RESULT], *entries = result + FOUND_WORDS;
+  __global uchar *path = (__global uchar *)found + start[START_PATH];
   __local shared_t shared;
-  position_t p = {row, column, linear ? 0 : state, 0, 0};
+  __global const int *before = start[START_AFTER] < 0 ? start + START_ROW : found + start[START_AFTER];
+  const int count = start[START_COUNT];
+  position_t p = {before[FOUND_ROW], before[FOUND_COLUMN], linear ? 0 : before[FOUND_STATE], 0, 0};
   int index = next_tile(&shared, tiles, 0, count, p), stopped = count;
   while (index < count) {
     __global const long *of = tiles + TRACED_WORDS * (size_t)index;
@@ -326,11 +333,11 @@ traceback(__global const uint *restrict moves, __global const long *restrict til
     index = next_tile(&shared, tiles, p.ended ? count : index + 1, count, p);
   }
   if (get_local_id(0) == 0) {
-    found[FOUND_ROW] = p.row;
-    found[FOUND_COLUMN] = p.column;
-    found[FOUND_STATE] = linear || p.ended ? 0 : p.last;
-    found[FOUND_ENDED] = p.ended;
-    found[FOUND_MADE] = p.made;
-    found[FOUND_TILE] = stopped;
+    result[FOUND_ROW] = p.row;
+    result[FOUND_COLUMN] = p.column;
+    result[FOUND_STATE] = linear || p.ended ? 0 : p.last;
+    result[FOUND_ENDED] = p.ended;
+    result[FOUND_MADE] = p.made;
+    result[FOUND_TILE] = stopped;
   }
 }

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ..engines.wavefront.tile_batch_layout import TileSet
 
 Floats = NDArray[np.float64]
+#: Entries that a device looks for at once.
+AHEAD = 32
 #: A width above 0 that is none.
 TINY = 1e-9
 
@@ -145,6 +147,8 @@ class SetLines:
         self.tiles = tiles
         #: The tile that the path is in.
         self.at = 0
+        #: The entries that are known, by the tile and the cell of the matrix that a path goes to.
+        self._known: dict[tuple[int, int, int], Entry] = {}
 
     def cell(self, row: int, column: int, tile: int = 0) -> Cell | None:
         """See :class:`SweptLines`."""
@@ -160,13 +164,12 @@ class SetLines:
 
     def entry(self, cell: Cell, row: int, column: int, h: int | None) -> Entry:
         """See :class:`SweptLines`."""
-        whole, area = self.tiles.parts[cell.tile].area, cell.area
-        r, c = area.row - whole.row, area.column - whole.column
-        a, b = r // self.tiles.steps[0], c // self.tiles.steps[1]
-        above, before = self.tiles.entry_candidates[cell.tile, :, a, b].tolist()
-        if above[0] >= before[0]:
-            return Entry(area.row, min(area.column + above[1] + 1, column), above[2])
-        return Entry(min(area.row + before[1] + 1, row), area.column, before[2])
+        if (cell.tile, row, column) not in self._known:
+            before = row, column
+            for tile, *entry in self.tiles.entries(cell.tile, row, column, AHEAD):
+                self._known[(tile, *before)] = found = Entry(*entry)
+                before = found.row, found.column
+        return self._known[cell.tile, row, column]
 
     def h_at(self, row: int, column: int) -> int | None:
         """See :class:`SweptLines`."""

@@ -232,22 +232,21 @@ class SpeculativeTraceback:
                 used += sizes[shape]
             if parts and used > self.level_bytes[level]:
                 break
-            known = None
-            pruned = level < len(self.levels) and max(around.shape) >= self.tuning.pruned_side
-            if h is not None and pruned:
-                known = h - self.tuning.slack * match - self.gap_open
-            exit = around.row_end - row, around.column_end - column
             entry = lines.entry(cell, min(row, area.row_end), min(column, area.column_end), h)
             letters = row + column - entry.row - entry.column
             rate = rate_of(h, entry.h, letters, match, extend)
-            parts += [*beside, Part(around, tile, known, sum(exit) + margin, exit, rate)]
+            unlike, known = max(0.0, 1 - 2 * similarity(rate, match)), None
+            pruned = level < len(self.levels) and max(around.shape) >= self.tuning.pruned_side
+            if h is not None and pruned and not unlike:  # else it prunes nothing
+                known = h - self.tuning.slack * match - self.gap_open
+            offset = around.row_end - row + around.column_end - column + margin
+            parts += [*beside, Part(around, tile, known, offset, (row, column))]
             row, column, h = entry.row, entry.column, entry.h
             if self.problem.floor is not None and h <= self.tuning.begun * match:
                 return parts, None
             following = lines.cell(row, column, tile) if h >= UNREACHABLE_BELOW else None
             if following is None:
                 return parts, None
-            unlike = max(0.0, 1 - 2 * similarity(rate, match))
             reach = max(self.tuning.least_margin, max(area.shape) * self.tuning.margin)
             margin = int(reach * (1 + (self.tuning.unlike_margin - 1) * unlike))
             beside = self._beside(lines, cell, entry, margin) if unlike else []
@@ -273,8 +272,7 @@ class SpeculativeTraceback:
             return []
         rows, columns = other.area.shape  # of its right edge or its bottom, from the corner on
         part = self._part_of(other.area, *((reach, columns) if above else (rows, reach)))
-        exit = (part.shape[0] - 1, 0) if above else (0, part.shape[1] - 1)
-        return [Part(part, other.tile, exit=exit, rate=self.match / 2)]
+        return [Part(part, other.tile)]
 
     def _bytes(self, level: int, rows: int, columns: int) -> int:
         """Bytes that a tile of this level takes of the level's memory."""

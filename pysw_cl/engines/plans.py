@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import PlanError, shown
 from ..opencl.device import Runtime
+from ..planning import parameters
 from ..planning.facts import DeviceFacts
 from ..planning.lane_sets import LANE_SETS, LaneSet
 from ..planning.model.times import GENERIC, Machine
@@ -34,6 +35,11 @@ def default_plan(runtime: Runtime) -> Plan:
     usual = lanes.defaults
     # in two phases one group sweeps all of a tile with stored moves
     moves = usual.moves_cells if info.form == "ticketed" else Plan.traceback_tile_cells
+    tuning = parameters.usual
+    if runtime.facts.speculative:  # tiles ahead of a path are the faster the more there are
+        most = int(tuning.traceback.path_share * runtime.facts.memory)
+        most = max(tuning.traceback.path_bytes, most)
+        tuning = tuning.with_values({"traceback.path_bytes": most})
     plan = Plan(
         device=info.name,
         lanes=info.lanes,
@@ -44,6 +50,7 @@ def default_plan(runtime: Runtime) -> Plan:
         chunk=usual.chunk,
         tile_cells=usual.tile_cells * (info.compute_units if lanes.per_item is None else 1),
         traceback_tile_cells=moves,
+        tuning=tuning,
         machine=runtime.made_once("machine", _machine),
     )
     return profiled(plan, runtime)

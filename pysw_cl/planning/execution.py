@@ -16,7 +16,7 @@ from .program import Program
 from .sections import Sections, SectionsLayout
 
 #: Words of the descriptor of a section (`pysw_cl.engines.wavefront.descriptors.TileWord`).
-TILE_WORDS = 17
+TILE_WORDS = 14
 #: Bytes of H, E and F of a cell of a matrix that is held whole.
 HELD_BYTES = 12
 #: Columns of a block of a section at most where cells are collected.

@@ -125,6 +125,7 @@ class TracebackTuning:
     least_columns: int = tunable(16, 1, 1 << 20, "columns of a tile with moves at least")
     read_moves: int = tunable(1 << 15, 1, 1 << 30, "read at once: a ready device waits for no more")
     path_bytes: int = tunable(500_000_000, 0, 1 << 50, "memory that any path may take")
+    path_share: float = tunable(1 / 32, 0, 1, "of a GPU's memory, that it may take if that is more")
     side_bytes: int = tunable(100, 0, 1 << 20, "on top, for each row and column of the matrix")
     grid_share: float = tunable(0.33, 0.01, 1, "of that memory, for the first grid")
     compressing_share: float = tunable(0.96, 0.01, 1, "of it, with both copies of the first grid")
@@ -144,7 +145,7 @@ class SpeculationTuning:
 
     side: int = tunable(2048, 1, 1 << 20, "rows and columns of a tile with moves")
     least_sides: int = tunable(4, 1, 1 << 20, "a shorter path is as fast tile by tile")
-    first_cells: int = tunable(4, 2, 1024, "pieces of a side of the first level's tiles")
+    first_cells: int = tunable(12, 2, 1024, "pieces of a side of the first level's tiles")
     cells: int = tunable(7, 2, 1024, "pieces of a side of the other levels' tiles")
     pruned_side: int = tunable(1 << 13, 0, 1 << 30, "larger tiles are pruned by the prediction")
     margin: float = tunable(1 / 256, 0, 1, "of a side, that a tile exceeds the predicted crossing")
@@ -153,7 +154,7 @@ class SpeculationTuning:
     slack: int = tunable(1024, 0, 1 << 30, "matches that H may fall short of the prediction")
     begun: int = tunable(64, 0, 1 << 30, "matches: below this H a local path has probably begun")
     most_tiles: int = tunable(1024, 1, 1 << 16, "tiles of a launch")
-    few_tiles: int = tunable(8, 1, 1 << 16, "of a launch after a prediction that failed early")
+    few_tiles: int = tunable(32, 1, 1 << 16, "of a launch after a prediction that failed early")
     spacing: int = tunable(8, 1, 1 << 16, "cells from one read to the next along a special line")
 
 

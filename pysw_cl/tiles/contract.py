@@ -157,7 +157,5 @@ class Part(NamedTuple):
     known: int | None = None
     #: At most so many rows or columns before its last corner the path leaves it.
     offset: int = ANYWHERE
-    #: How many rows and columns before its last corner the path probably leaves it.
-    exit: tuple[int, int] = (0, 0)
-    #: What each row and each column before that probably adds to H.
-    rate: float = 0.0
+    #: The cell of the matrix at which a path probably comes to it (None: not known).
+    start: tuple[int, int] | None = None

@@ -16,9 +16,10 @@ from speculating import (
     plan_of,
 )
 
-from pysw_cl.drivers.path_prediction import promise
+from pysw_cl.drivers.path_prediction import promise, rate_of
 from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.reference import Matrices, ReferenceEngine
+from pysw_cl.engines.wavefront import device_traceback
 from pysw_cl.engines.wavefront.descriptors import TileWord
 from pysw_cl.engines.wavefront.tile_batch import WavefrontTileBatch
 from pysw_cl.engines.wavefront.tile_batch_layout import TileSet
@@ -30,7 +31,7 @@ from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.sequences.view import View
 from pysw_cl.tiles.contract import ANYWHERE, Part
 from pysw_cl.tiles.edges import DeviceEdge, Edge, EdgeArray, Edges, Ints
-from pysw_cl.tiles.tile import Area, TileJob
+from pysw_cl.tiles.tile import Area, TileJob, Traced
 
 
 def tiles_of(
@@ -72,6 +73,10 @@ def random_sides(
     return 30, edges[0], edges[1]
 
 
+#: The special rows and columns of a tile, by their kind and place.
+Kept = dict[tuple[str, int], Edge]
+
+
 @dataclass
 class Whole:
     """A tile of the matrix, as the definition gives it."""
@@ -79,14 +84,14 @@ class Whole:
     area: Area
     full: Matrices
 
-    def check(self, tiles: TileSet, k: int, area: Area, rows: int) -> None:
-        """Tile k of a set, which is this area: edges, special rows and columns, peaks."""
+    def check(self, tiles: TileSet, k: int, area: Area, rows: int) -> Kept:
+        """Tile k of a set, which is this area: edges, special rows and columns."""
         tile, (row_step, column_step) = tiles.descriptors[k], tiles.steps
         m, n = area.row_end - area.row, area.column_end - area.column
         assert tile[[TileWord.ROWS, TileWord.COLUMNS]].tolist() == [m, n]
         real = min(m, rows - area.row)
         at, before = area.row - self.area.row, area.column - self.area.column
-        kept: dict[tuple[str, int], Edge] = {}
+        kept: Kept = {}
         for row in range(0, real + 1, row_step):
             place = tiles.place_of_row(k, row)
             wanted = row_of(self.full, at + row).read(before, before + n)
@@ -102,8 +107,7 @@ class Whole:
                 h = int(self.full.h[at + row, before + column])
                 found = tiles.h_at(k, area.row + row, area.column + column)
                 assert found == h or max(found, h) < UNREACHABLE_BELOW
-        if real == m:
-            self.entry_candidates(tiles, k, (m, n), kept)
+        return kept
 
     def same(self, tiles: TileSet, h_at: int, x_at: int, wanted: Edge) -> Edge:
         with Buffers(tiles.runtime) as buffers:
@@ -112,48 +116,53 @@ class Whole:
         np.testing.assert_array_equal(found.restored().x, wanted.restored().x)
         return found
 
-    def entry_candidates(
-        self, tiles: TileSet, k: int, size: tuple[int, int], kept: dict[tuple[str, int], Edge]
-    ) -> None:
-        """The best cell of each piece of a kept line, and what it promises."""
-        (m, n), steps, part = size, tiles.steps, tiles.parts[k]
-        m, n = m - part.exit[0], n - part.exit[1]
-        for a in range(-(-size[0] // steps[0])):
-            for b in range(-(-size[1] // steps[1])):
-                row, column = a * steps[0], b * steps[1]
-                for left, edge, first, step, along, across in (
-                    (0, kept["row", row], column, steps[1], n - column, m - row),
-                    (1, kept["column", column], row, steps[0], m - row, n - column),
-                ):
-                    h = edge.h[first : first + step].astype(np.int64)
-                    ahead = np.maximum(along - 1 - np.arange(len(h)), 0)
-                    match, extend, across = (
-                        max(tiles.scoring.highest, 0),
-                        tiles.scoring.gap_extend,
-                        max(across, 0),
-                    )
-                    gain = gained(ahead, across, int(1024 * part.rate), match, extend)
-                    foreseen = np.maximum(h + gain, UNREACHABLE)
-                    most, place, there = tiles.entry_candidates[k, left, a, b].tolist()
-                    assert most == foreseen.max() == foreseen[place] and there == h[place]
-                    drivers = promise(ahead.astype(float), across, part.rate, match, extend)
-                    assert abs(gain - drivers).max() <= 2 * (match + extend + 1)
+
+def check_entries(rng: np.random.Generator, tiles: TileSet, kept: list[Kept], rows: int) -> None:
+    """From any cell of a set, each entry into a rectangle is one that promises most."""
+    k = int(rng.integers(len(tiles.parts)))
+    area, (row_step, column_step) = tiles.parts[k].area, tiles.steps
+    row = int(rng.integers(area.row, min(rows, area.row_end))) + 1
+    column = int(rng.integers(area.column, area.column_end)) + 1
+    match, extend = max(0, tiles.scoring.highest), tiles.scoring.gap_extend
+    entries = tiles.entries(k, row, column, 50)
+    before, first = None, True
+    for tile, *entry in entries:
+        area = tiles.parts[tile].area
+        assert area.holds(row, column) and not any(
+            part.area.holds(row, column) for part in tiles.parts[k:tile]
+        )
+        k, r, c = tile, row - area.row, column - area.column
+        a, b = (r - 1) // row_step * row_step, (c - 1) // column_step * column_step
+        down, across = r - a, c - b
+        top = kept[k]["row", a].h[b : b + across]
+        left = kept[k]["column", b].h[a : a + down]
+        if first and r % row_step == 0:
+            before = int(kept[k]["row", r].h[c - 1])
+        elif first and ("column", c) in kept[k]:
+            before = int(kept[k]["column", c].h[r - 1])
+        straight, h = min(down, across), None
+        if straight > 1 and down != across:
+            h = before
+        edge = top[across - straight - 1] if down < across else left[down - straight - 1]
+        rate = rate_of(h, int(edge), 2 * straight, match, extend)
+        possible = [
+            top + promise(np.arange(across)[::-1].astype(float), down, rate, match, extend),
+            left + promise(np.arange(down)[::-1].astype(float), across, rate, match, extend),
+        ]
+        most = max(float(some.max()) for some in possible)
+        row, column, before, first = *entry, False
+        on_top = row == area.row + a and column > area.column + b
+        at = column - area.column - b - 1 if on_top else row - area.row - a - 1
+        assert before == (top if on_top else left)[at]
+        if most > UNREACHABLE_BELOW:
+            assert possible[not on_top][at] >= most - 2 - 1e-4 * abs(most)
+    if len(entries) < 50 and (before is None or before >= UNREACHABLE_BELOW):
+        assert not any(part.area.holds(row, column) for part in tiles.parts[k:])
 
 
-def gained(down: Ints, across: int, rate: int, match: int, extend: int) -> Ints:
-    """`promise` in integers, as cl/wavefront/tile_edges.cl has it; ``rate`` in 1/1024."""
-    total, lean = down + across, abs(down - across)
-    wide = total * (256 - rate // (2 * match) if rate > 0 and match else 256) // 1024
-    cost = np.where(lean < wide, lean * lean // np.maximum(2 * wide, 1), lean - wide // 2)
-    gain = rate * total - (rate + 1024 * extend) * cost
-    return np.where(gain < 0, -(-gain // 1024), gain // 1024)  # towards 0, as in C
-
-
-def part_of(rng: np.random.Generator, area: Area, scoring: Scoring) -> Part:
-    """A tile that a path leaves anywhere near its corner, at any rate."""
-    rate = float(rng.integers(-1024 * scoring.gap_extend, 512 * max(0, scoring.highest) + 1)) / 1024
-    exit = int(rng.integers(0, 30)), int(rng.integers(0, 30))
-    return Part(area, offset=int(rng.choice([0, 30, ANYWHERE])), exit=exit, rate=rate)
+def part_of(rng: np.random.Generator, area: Area) -> Part:
+    """A tile that a path leaves anywhere near its corner."""
+    return Part(area, offset=int(rng.choice([0, 30, ANYWHERE])))
 
 
 def random_area(rng: np.random.Generator, m: int, n: int, quantum: int) -> Area:
@@ -193,10 +202,11 @@ def test_a_set_of_tiles_is_what_the_reference_gives(lanes: str, local: bool) -> 
                 wholes.append(Whole(area, full_matrices(*codes, scoring, floor, edges)))
             steps = quantum * int(rng.integers(1, 3)), int(rng.integers(1, 300))
             given = [(corner, top, left) for corner, top, left in sides]
-            given_parts = [part_of(rng, area, scoring) for area in areas]
+            given_parts = [part_of(rng, area) for area in areas]
             outer = tiles.begin(0, given_parts, given, steps)
-            for k, whole in enumerate(wholes):
-                whole.check(outer, k, whole.area, m)
+            kept = [whole.check(outer, k, whole.area, m) for k, whole in enumerate(wholes)]
+            for _ in range(5):
+                check_entries(rng, outer, kept, m)
 
             parts = []
             for k, area in enumerate(areas):
@@ -215,7 +225,9 @@ def test_a_set_of_tiles_is_what_the_reference_gives(lanes: str, local: bool) -> 
 
 @every_plan
 @pytest.mark.parametrize("local", [True, False])
-def test_walks_through_sets_of_tiles(lanes: str, local: bool) -> None:
+def test_walks_through_sets_of_tiles(
+    lanes: str, local: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Through all cells of a tile's special rows and columns: moves, and how each was entered."""
     rng = np.random.default_rng(3)
     for _ in range(4):
@@ -261,6 +273,41 @@ def test_walks_through_sets_of_tiles(lanes: str, local: bool) -> None:
                     if scoring.gap_open and 0 < made < len(trace.moves):
                         again = directions.trace(row, column, state)
                         assert again.moves.tolist() == trace.moves[made:].tolist()
+                for size in (1, 2, 3):
+                    monkeypatch.setattr(device_traceback, "PIECE", size)
+                    check_pieces(rng, tiles, outer, parts, start, trace, entries)
+                monkeypatch.undo()
+
+
+def check_pieces(
+    rng: np.random.Generator,
+    tiles: WavefrontTileBatch,
+    outer: TileSet,
+    parts: list[Part],
+    start: tuple[int, int, int],
+    trace: Traced,
+    entries: Ints,
+) -> None:
+    """Pieces of a path that are traced side by side from where it is make all of it; from cells
+    beside it, or in another state, as much as they say."""
+    right = [
+        part._replace(start=(row, column)) if made >= 0 and (state == 0 or not k) else part
+        for k, (part, (row, column, state, made)) in enumerate(
+            zip(parts, entries.tolist(), strict=True)
+        )
+    ]
+    found, came = tiles.trace(tiles.moves(outer, right), *start)()
+    assert found.moves.tolist() == trace.moves.tolist()
+    assert came.tolist() == entries.tolist()
+    wrong = [
+        part._replace(start=(part.area.row_end, int(rng.integers(*part.area[2:])) + 1))
+        for part in parts
+    ]
+    found, came = tiles.trace(tiles.moves(outer, wrong), *start)()
+    made = len(found.moves)
+    assert found.moves.tolist() == trace.moves[:made].tolist()
+    reached = (came[:, 3] >= 0) & (came[:, 3] < made)
+    np.testing.assert_array_equal(came[reached], entries[reached])
 
 
 def kept_edge(lost: bool, length: int = 50) -> tuple[DeviceEdge, Edge]:

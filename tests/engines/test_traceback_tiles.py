@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from test_device_traceback import FEWER_GROUPS, GROUPS, engine_of, job_of, same_walk
 
 from pysw_cl.engines.reference import Matrices, fill
-from pysw_cl.engines.wavefront.device_traceback import DeviceMoves, begin_traceback
+from pysw_cl.engines.wavefront.device_traceback import DeviceMoves, Start as From, begin_traceback
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import get_runtime
@@ -63,13 +63,12 @@ class Cut:
         table[:, :2] += shift
         row, column, state = start
         defines = {**self.usual, **group}
-        place = row + shift, column + shift, state
+        place = From(row + shift, column + shift, state, 0, len(table))
         linear = self.job.scoring.gap_open == 0
-        most = row + column
         runtime = self.engine.runtime
         with Buffers(runtime, small=True) as buffers:
-            moves = runtime, defines, self.dirs, table, linear, place, buffers, buffers, most
-            trace, tile, _ = begin_traceback(*moves)[1]()
+            moves = runtime, defines, self.dirs, table, linear, [place], buffers, buffers
+            trace, tile, _ = begin_traceback(*moves)[1]()[0]
         return replace(trace, row=trace.row - shift, column=trace.column - shift), tile
 
 

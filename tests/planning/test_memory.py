@@ -179,7 +179,7 @@ def test_pipelines() -> None:
 def test_paths_ahead(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     """Speculative tiles, with as much memory for a path as they want, and with little."""
     device_has(monkeypatch, speculative=True)
-    constants(monkeypatch)
+    constants(monkeypatch, first_cells=4)
     memory = {"traceback.path_bytes": most, "traceback.side_bytes": 10}
     plan = {"form": "ticketed", **memory, **PLANS["vector"]}
     assert _share(6000, 6000, plan, output="path") == pytest.approx(1, abs=0.05)

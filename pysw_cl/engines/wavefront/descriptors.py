@@ -48,11 +48,6 @@ class TileWord(IntEnum):
     LETTERS = 11
     #: The most rows and columns between the last corner and the cell where a path leaves the tile.
     OFFSET = 12
-    #: How many rows and columns before the last corner a path probably leaves the tile, and what
-    #: each row and each column before that probably adds to H, in 1/1024.
-    EXIT_ROWS = 14
-    EXIT_COLUMNS = 15
-    RATE = 16
     #: Of a section, the place of its right edge: H of the rows, then E^, both with the padding.
     RIGHT = 13
 
@@ -84,11 +79,29 @@ class TracedWord(IntEnum):
     MOVES = 4
 
 
+class StartWord(IntEnum):
+    """32-bit words: one of the paths of a traceback (cl/traceback/traceback.cl)."""
+
+    #: The first of the tiles that it may lead through, and their number.
+    FIRST = 0
+    COUNT = 1
+    #: The cell where it starts, in the coordinates of the corners, and its state there; in the
+    #: order of `FoundWord`.
+    ROW = 2
+    COLUMN = 3
+    STATE = 4
+    #: The place of the `FoundWord` of the path that it goes on with instead, or -1.
+    AFTER = 5
+    #: Where its `FoundWord` are, in 32-bit words, and its moves, in bytes.
+    RESULT = 6
+    PATH = 7
+
+
 class FoundWord(IntEnum):
     """32-bit words: the result of a traceback through tiles (cl/traceback/traceback.cl).
 
     Behind them follow, for each tile, the row, column and state with which the path entered it and
-    the moves made before.  Then follow all moves, a byte each.
+    the moves made before.
     """
 
     #: The last cell, in the coordinates of the corners, and the state there.
@@ -156,6 +169,10 @@ def macros(prefix: str, words: type[IntEnum], size: int | None = None) -> tuple[
 
 TILE_MACROS = (*macros("TILE", TileWord), f"TOP_LINE={TOP_LINE}")
 SOURCE_MACROS = macros("SOURCE", SourceWord)
-TRACE_MACROS = (*macros("TRACED", TracedWord), *macros("FOUND", FoundWord))
+TRACE_MACROS = tuple(
+    macro
+    for name, words in (("TRACED", TracedWord), ("START", StartWord), ("FOUND", FoundWord))
+    for macro in macros(name, words)
+)
 PROGRESS_MACROS = macros("PROGRESS", ProgressWord, PROGRESS_WORDS)
 RECORD_MACROS = macros("RECORD", RecordWord, RECORD_WORDS)

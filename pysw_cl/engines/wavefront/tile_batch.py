@@ -8,6 +8,7 @@ from math import lcm
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...opencl.buffers import Buffers, Pool, RetainedBuffers
 from ...opencl.device import Runtime
@@ -25,7 +26,7 @@ from ...tiles.edges import DeviceEdge, EdgeArray, Ints, Source
 from ...tiles.tile import Traced
 from .compressed_edge import CompressedEdge
 from .descriptors import TOP_LINE, SourceWord, TileWord
-from .device_traceback import begin_traceback, traceback_defines
+from .device_traceback import begin_traceback, joined, pieces_of, traceback_defines
 from .kernel import backwards, counted, launch_many, new_records, read_records, scores_of
 from .tile_batch_layout import TILE_SET_FILES, TileSet, described
 
@@ -183,6 +184,8 @@ class WavefrontTileBatch:
                     last = left.read(self.rows - 1, self.rows)
                     for place, cell in zip(at, (last.h, last.x), strict=True):
                         copies.write(done.kept, np.repeat(cell, m - rows), 4 * (place + rows))
+            if not self._given.local:  # unreachable cells become the sentinel again, in place
+                self._take(done, np.arange(len(parts)), done, copies)
             self._run(None, done)
         return done
 
@@ -215,7 +218,7 @@ class WavefrontTileBatch:
         if slot not in self._pools:
             self._pools[slot] = Pool(side, int(self.runtime.device.max_mem_alloc_size))
         buffers = Buffers(side, pool=self._pools[slot], aside=True)
-        self._take(outer, done, buffers)
+        self._take(outer, _outer(parts), done, buffers)
         event, records = self._launch(done, stored, buffers, f" {slot}")
         self._slots[slot] = Moves(done, stored, buffers, event, records)
         return self._slots[slot]
@@ -230,17 +233,17 @@ class WavefrontTileBatch:
         parts, plan = moves.done.parts, self._works[True].plan
         tiles, linear = moves.done.descriptors[:, TRACED], self.scoring.gap_open == 0
         defines = traceback_defines(self.runtime, plan.T, plan.alpha)
-        most = row + column - min(p.area.row + p.area.column for p in parts)
+        starts = pieces_of(parts, row, column, state)
         self._launches += 1
         aside = Buffers(self.runtime.beside(0))  # it does not wait for later launches
         where = self.runtime, defines, moves.stored, tiles, linear
-        event, traced = begin_traceback(*where, (row, column, state), moves.buffers, aside, most)
+        event, traced = begin_traceback(*where, starts, moves.buffers, aside)
 
         def found() -> tuple[Traced, Ints]:
             self.meanwhile(partial(running, self.runtime, event))
-            trace, _, entries = traced()
+            pieces = traced()
             self._count(moves.records(aside), True)
-            return trace, entries
+            return joined(pieces, len(parts))
 
         return found
 
@@ -254,9 +257,9 @@ class WavefrontTileBatch:
         tiles, size = described(parts, steps, self._works[False].plan, self.columns)
         return TileSet(parts, steps, tiles, self._keep(level, size), self.runtime, self.scoring)
 
-    def _take(self, outer: TileSet, done: TileSet, buffers: Buffers) -> None:
-        """Enqueue the copy of the tiles' edges from special rows and columns of the outer ones."""
-        k = np.array([part.inside for part in done.parts])
+    def _take(self, outer: TileSet, k: NDArray[Any], done: TileSet, buffers: Buffers) -> None:
+        """Enqueue the copy of the tiles' edges from special rows and columns of the outer ones,
+        which have the numbers ``k``."""
         inner, around = done.descriptors, outer.descriptors[k]
         row = inner[:, TileWord.QUERY] - around[:, TileWord.QUERY]
         column = inner[:, TileWord.TARGET] - around[:, TileWord.TARGET]
@@ -279,7 +282,7 @@ class WavefrontTileBatch:
         """Compute tiles without moves; call ``meanwhile`` while the device does."""
         with Buffers(self.runtime, small=True) as buffers:
             if outer is not None:
-                self._take(outer, done, buffers)
+                self._take(outer, _outer(done.parts), done, buffers)
             event, records = self._launch(done, None, buffers)
             self.meanwhile(partial(running, self.runtime, event))
             self._count(records(buffers), False)
@@ -348,14 +351,20 @@ class WavefrontTileBatch:
                 self._cells[name] = self._cells.get(name, 0) + steps * plan.strip_rows
 
 
+def _outer(parts: list[Part]) -> NDArray[Any]:
+    """The number of the outer tile of each."""
+    return np.array([part.inside for part in parts])
+
+
 def _send(
     copies: Buffers, edge: Source, start: int, count: int, to: Any, h_at: int, x_at: int
 ) -> None:
-    """Copy cells of an edge, which may be on the device already, to places of a buffer."""
+    """Copy cells of an edge, which may be on the device already, to places of a buffer; unreachable
+    ones may have drifted."""
     held = edge.cells if isinstance(edge, EdgeArray) else edge
     if isinstance(held, CompressedEdge):
         held.give(start, count, to, h_at, x_at)
-    elif isinstance(held, DeviceEdge) and not held.may_be_unreachable:
+    elif isinstance(held, DeviceEdge):
         copies.move(held.buffer, held.h_place + start, to, h_at, count)
         copies.move(held.buffer, held.x_place + start, to, x_at, count)
     else:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from math import prod
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -20,17 +19,17 @@ from ...tiles.contract import Part
 from ...tiles.edges import Ints
 from .descriptors import SOURCE_MACROS, TILE_MACROS, TOP_LINE, TileWord, descriptors
 
-#: Work-items that look for one entry candidate.
-FINDERS = 128
+#: Work-items that look for the entries of a path.
+FINDERS = 256
 
 #: The files and macros that cl/wavefront/tile_edges.cl is joined from.
 TILE_SET_FILES = ("base.clh", *TILE_MACROS, *SOURCE_MACROS, "wavefront/tile_edges.cl")
-FIND_PEAKS = KernelSpec(
-    "find_peaks",
+FIND_ENTRIES = KernelSpec(
+    "find_entries",
     TILE_SET_FILES,
     (
-        *("kept", "tiles", "row_step:int", "column_step:int", "rows:int", "columns:int"),
-        *("match:int", "extend:int", "entry_candidates"),
+        *("kept", "tiles", "count:int", "row_step:int", "column_step:int", "match:int"),
+        *("extend:int", "tile:int", "row:int", "column:int", "most:int", "entries"),
     ),
 )
 
@@ -90,28 +89,22 @@ class TileSet:
             place = self.place_of_column(k, column)[0] + row - 1
         return int(read_beside(self.runtime, self.kept, 1, int(place))[0])
 
-    @cached_property
-    def entry_candidates(self) -> Ints:
-        """Where a path may enter each rectangle between special rows and columns.
-
-        ``[k, edge, a, b]`` is for rectangle (a, b) of tile k and its top (0) or left (1) edge.  Of
-        all cells on that edge it is for the one through which a path may score most at the tile's
-        last corner: that score, the number of cells before it on the edge, and its H.
+    def entries(self, tile: int, row: int, column: int, most: int) -> list[list[int]]:
+        """Where a path to this cell of the matrix probably enters the rectangles between special
+        rows and columns, one after the other, ``most`` at most: the tile, ``tile`` or a later one,
+        and the row, column and H of the cell before.  Does not wait for launches that are enqueued.
         """
-        rows, columns = (
-            int((-(-self.descriptors[:, side] // step)).max())
-            for side, step in zip((TileWord.ROWS, TileWord.COLUMNS), self.steps, strict=True)
-        )
-        shape = len(self.parts), 2, rows, columns, 3
-        match, extend = max(self.scoring.highest, 0), self.scoring.gap_extend
-        with Buffers(self.runtime, small=True) as buffers:
-            found = buffers.empty(4 * prod(shape))
-            kernel = BoundKernel(self.runtime, FIND_PEAKS, {"PEAK_GROUP_SIZE": FINDERS})
-            kernel.bind(kept=self.kept, tiles=buffers.of(self.descriptors), entry_candidates=found)
-            kernel.bind(row_step=self.steps[0], column_step=self.steps[1])
-            kernel.bind(rows=rows, columns=columns, match=match, extend=extend)
-            kernel.launch(prod(shape[:4]), FINDERS)
-            return buffers.read(found, prod(shape)).reshape(shape)
+        runtime = self.runtime.beside(0)
+        with Buffers(runtime, small=True) as buffers:
+            found = buffers.empty(16 * most)
+            kernel = BoundKernel(runtime, FIND_ENTRIES, {"FINDERS": FINDERS})
+            kernel.bind(kept=self.kept, tiles=buffers.of(self.descriptors), entries=found)
+            kernel.bind(count=len(self.parts), row_step=self.steps[0], column_step=self.steps[1])
+            kernel.bind(match=max(self.scoring.highest, 0), extend=self.scoring.gap_extend)
+            kernel.bind(tile=tile, row=row, column=column, most=most)
+            kernel.launch(1, FINDERS)
+            entries = buffers.read(found, 4 * most).reshape(most, 4).tolist()
+        return list(takewhile(lambda entry: entry[0] >= 0, entries))
 
 
 def described(
@@ -133,9 +126,6 @@ def described(
             TileWord.STRIDE: stride,
             TileWord.KEPT: (n - 1) // steps[1],
             TileWord.OFFSET: [part.offset for part in parts],
-            TileWord.EXIT_ROWS: [part.exit[0] for part in parts],
-            TileWord.EXIT_COLUMNS: [part.exit[1] for part in parts],
-            TileWord.RATE: [int(1024 * part.rate) for part in parts],
         },
     )
     place = 0
