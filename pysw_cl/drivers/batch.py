@@ -141,6 +141,7 @@ class BatchDriver(Batches):
         tuning = self.tuning
         chosen = (part.m <= tuning.piece_rows) & (part.cells > tuning.alone_cells)
         able = self.cuts and not (self.scoring.by_position and how in PATHS)
+        able = able and not self.one.options.second_best  # it needs the whole rows
         reach = self._reach(part.m) if able and chosen.any() else None
         if reach is None:
             return part

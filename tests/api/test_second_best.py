@@ -223,3 +223,14 @@ def test_where_there_is_none(tmp_path: Path) -> None:
     refused("checkpoint", checkpoint=tmp_path / "run")
     assert pysw_cl.align("AAAA", "CCCC", second_best=True).second_best == 0
     assert pysw_cl.align("A", "A", second_best=True).second_best == 0
+
+
+@pytest.mark.parametrize("strand", ["plus", "both"])
+def test_long_targets_of_several_pairs(strand: str) -> None:
+    """Pairs that would be compared in pieces, which say nothing of whole rows."""
+    rng = np.random.default_rng(3)
+    query, before, behind = ("".join(rng.choice(list("ACGT"), n)) for n in (60, 100_000, 200_000))
+    pair = query, before + query + behind + query[:58]
+    rows = pysw_cl.align_many([pair] * 2, output="path", second_best=True, strand=strand)
+    assert rows["score"].tolist() == [60, 60]
+    assert rows["second_best"].tolist() == [58, 58]
