@@ -41,11 +41,13 @@ LOWERED: dict[str, list[dict[str, Any]]] = {
             "speculation.least_sides": 2,
             "speculation.pruned_side": 0,
             "speculation.slack": 20,
+            "speculation.piece": piece,
+            "speculation.first_cells": cells,
             "speculation.begun": 8,
             "speculation.least_margin": margin,
             "speculation.margin": 1 / 16,
         }
-        for side, margin in ((64, 20), (128, 4))
+        for side, margin, piece, cells in ((64, 20, 2, 4), (128, 4, 32, 12), (64, 4, 1, 2))
     ],
     "pace": [
         {

@@ -156,6 +156,7 @@ class SpeculationTuning:
     most_tiles: int = tunable(1024, 1, 1 << 16, "tiles of a launch")
     few_tiles: int = tunable(32, 1, 1 << 16, "of a launch after a prediction that failed early")
     spacing: int = tunable(8, 1, 1 << 16, "cells from one read to the next along a special line")
+    piece: int = tunable(32, 1, 1 << 16, "tiles with moves that one work-group follows the path in")
 
 
 @dataclass(frozen=True)

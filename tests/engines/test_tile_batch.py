@@ -3,7 +3,7 @@ that stay where they were computed."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from speculating import (
 from pysw_cl.drivers.path_prediction import promise, rate_of
 from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.reference import Matrices, ReferenceEngine
-from pysw_cl.engines.wavefront import device_traceback
 from pysw_cl.engines.wavefront.descriptors import TileWord
 from pysw_cl.engines.wavefront.tile_batch import WavefrontTileBatch
 from pysw_cl.engines.wavefront.tile_batch_layout import TileSet
@@ -225,9 +224,7 @@ def test_a_set_of_tiles_is_what_the_reference_gives(lanes: str, local: bool) -> 
 
 @every_plan
 @pytest.mark.parametrize("local", [True, False])
-def test_walks_through_sets_of_tiles(
-    lanes: str, local: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_walks_through_sets_of_tiles(lanes: str, local: bool) -> None:
     """Through all cells of a tile's special rows and columns: moves, and how each was entered."""
     rng = np.random.default_rng(3)
     for _ in range(4):
@@ -274,9 +271,10 @@ def test_walks_through_sets_of_tiles(
                         again = directions.trace(row, column, state)
                         assert again.moves.tolist() == trace.moves[made:].tolist()
                 for size in (1, 2, 3):
-                    monkeypatch.setattr(device_traceback, "PIECE", size)
+                    work = tiles._works[True]
+                    tuning = work.plan.tuning.with_values({"speculation.piece": size})
+                    tiles._works[True] = work._replace(plan=replace(work.plan, tuning=tuning))
                     check_pieces(rng, tiles, outer, parts, start, trace, entries)
-                monkeypatch.undo()
 
 
 def check_pieces(

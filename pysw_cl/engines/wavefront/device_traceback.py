@@ -40,8 +40,6 @@ class Start(NamedTuple):
     after: int = -1
 
 
-#: A path is traced in pieces of so many tiles side by side.
-PIECE = 32
 #: A path, with the place that it came to; the index of the tile where it ended, or the number of
 #: its tiles if no later one has the cell; for each of them the row, column and state with which the
 #: path entered it and the moves made before, or -1 if it did not.
@@ -115,16 +113,16 @@ def begin_traceback(
     return done, traced
 
 
-def pieces_of(parts: list[Part], row: int, column: int, state: int) -> list[Start]:
-    """Pieces of a path that are traced side by side.
+def pieces_of(parts: list[Part], start: tuple[int, int, int], piece: int) -> list[Start]:
+    """Pieces of a path, of ``piece`` tiles each, that are traced side by side.
 
     All but the first start where the path probably comes to their first tile.  From wherever they
     start, they meet the path before long.  So where they end is right, and all but the first are
     traced again from where the one before ended.
     """
     known = {k: (*part.start, 0) for k, part in enumerate(parts) if part.start is not None}
-    known[0] = row, column, state
-    wanted = range(0, len(parts) - PIECE // 2, PIECE) or [0]
+    known[0] = start
+    wanted = range(0, len(parts) - piece // 2, piece) or [0]
     places = (next((k for k in range(at, len(parts)) if k in known), 0) for at in wanted)
     cuts = sorted(set(places))
     guessed = [

@@ -233,7 +233,7 @@ class WavefrontTileBatch:
         parts, plan = moves.done.parts, self._works[True].plan
         tiles, linear = moves.done.descriptors[:, TRACED], self.scoring.gap_open == 0
         defines = traceback_defines(self.runtime, plan.T, plan.alpha)
-        starts = pieces_of(parts, row, column, state)
+        starts = pieces_of(parts, (row, column, state), plan.tuning.speculation.piece)
         self._launches += 1
         aside = Buffers(self.runtime.beside(0))  # it does not wait for later launches
         where = self.runtime, defines, moves.stored, tiles, linear
