@@ -4,7 +4,7 @@
 // WINDOW_DIAGONALS, WINDOW_WORDS.
 //
 // Arguments:
-//   tiles: per tile its upper left corner (its cells begin a row below and a column after it), its rows, its columns,
+//   table: per tile its upper left corner (its cells begin a row below and a column after it), its rows, its columns,
 //     and the place of its moves in `moves`, in words.
 //   starts, first: per group, from start `first` on, what its path may lead through, and the cell from which it is
 //     traced, numbered as the corners are, or the path of an earlier launch that it goes on with
@@ -307,11 +307,11 @@ INLINE position_t trace_tile(position_t p, tile_moves_t tile, __local shared_t *
 #endif
 
 __kernel __attribute__((reqd_work_group_size(TRACEBACK_GROUP_SIZE, 1, 1))) void
-traceback(__global const uint *restrict moves, __global const long *restrict all, __global const int *restrict starts,
+traceback(__global const uint *restrict moves, __global const long *restrict table, __global const int *restrict starts,
           int first, int linear, __global int *restrict found)
 {
   __global const int *start = starts + START_WORDS * (first + get_group_id(0));
-  __global const long *tiles = all + TRACED_WORDS * (size_t)start[START_FIRST];
+  __global const long *tiles = table + TRACED_WORDS * (size_t)start[START_FIRST];
   __global int *result = found + start[START_RESULT], *entries = result + FOUND_WORDS;
   __global uchar *path = (__global uchar *)found + start[START_PATH];
   __local shared_t shared;

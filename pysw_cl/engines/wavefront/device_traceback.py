@@ -22,7 +22,7 @@ from .tile import TileRun
 TRACE = KernelSpec(
     "traceback",
     ("base.clh", *TRACE_MACROS, "traceback/traceback.cl"),
-    tuple("moves all starts first:int linear:int found".split()),
+    tuple("moves table starts first:int linear:int found".split()),
 )
 
 
@@ -88,7 +88,7 @@ def begin_traceback(
         )
     ]
     found = buffers.empty(int(paths[-1]))
-    kernel = BoundKernel(runtime, TRACE, defines).bind(moves=moves, all=buffers.of(tiles))
+    kernel = BoundKernel(runtime, TRACE, defines).bind(moves=moves, table=buffers.of(tiles))
     kernel.bind(starts=buffers.of(np.array(table, np.int32)), linear=int(linear), found=found)
     buffers.write(found, np.full(heads[-1], -1, np.int32), 0)
     buffers.send()
