@@ -53,6 +53,8 @@ INLINE int2 window_rows(long highest, long extend, int2 m, int2 n, int from, int
 }
 #endif
 
+// The sweep of a row is not a function of its own: PoCL spills more of its registers then, and paths take 1.2 times as
+// long (docs/ideas.md).
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 batch(__global const uchar *restrict text, __global const uchar *restrict codes,
       __global const int4 *restrict pairs, int count, int groups, __global int *counter,
