@@ -121,7 +121,8 @@ for turn in range(40):
     pairs += [(found.bottom, wanted.bottom)]
     pairs += [(found.right, wanted.right)] if job.right else []
     for ours, theirs in pairs:
-        h, x, least = np.asarray(ours.h), np.asarray(ours.x), np.asarray(theirs.h) - 3
+        ours, least = ours.read(0, len(theirs)), theirs.h - 3
+        h, x = ours.h, ours.x
         assert np.array_equal(h, theirs.h), (turn, job.columns)
         low = np.maximum(x, least) != np.maximum(theirs.x, least)
         assert not (low & (np.maximum(x, theirs.x) > 2)).any(), (turn, job.columns)
