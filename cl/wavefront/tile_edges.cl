@@ -91,7 +91,8 @@ void find_entries(__global const int *restrict kept, __global const long *restri
       const float total = rows + columns, lean = abs_diff(rows, columns), wide = total * apart + 1e-9f;
       const float near = fmin(lean, wide), cost = lean - near * (1.0f - near / (2.0f * wide));
       const int from = above ? top[k] : left[k - across];
-      const int here = from < UNREACHABLE ? INT_MIN : from + (int)(rate * total - (rate + extend) * cost);
+      const int gain = convert_int_sat(rate * total - (rate + extend) * cost);
+      const int here = from < UNREACHABLE ? INT_MIN : add_sat(from, gain);
       if (here > highest) {
         highest = here;
         at = k;
