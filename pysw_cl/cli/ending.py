@@ -2,7 +2,9 @@
 
 Python would raise KeyboardInterrupt wherever the program is: in an import, which makes another
 error of it; in a destructor, where it is lost; and only later while a driver builds or computes.
-So a thread waits for signals, and ends the process.  What is saved is sound at any time."""
+So a thread waits for signals, and ends the process.  All others block them: the compiler of a
+driver would else remove what it writes, and say that it failed.  What is saved is sound at any
+time."""
 
 from __future__ import annotations
 
@@ -26,26 +28,20 @@ def said(what: str) -> str:
 def prepare() -> None:
     """Let signals end this process from now on.  Those that it was told to ignore, as by ``nohup``,
     stay ignored.  Without POSIX signals Ctrl-C stays a KeyboardInterrupt."""
-    if os.name != "posix" or signal.getsignal(signal.SIGINT) is _noted:
+    if os.name != "posix":
         return
-    pipe, into = os.pipe()
-    os.set_blocking(into, False)
-    signal.set_wakeup_fd(into)
-    for number in map(signal.Signals.__getitem__, SAID):
-        if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, _noted)
-    import threading  # signals wait in the pipe meanwhile
+    numbers = {signal.Signals[name] for name in SAID}
+    numbers = {number for number in numbers if signal.getsignal(number) != signal.SIG_IGN}
+    if numbers <= signal.pthread_sigmask(signal.SIG_BLOCK, numbers):  # they are waited for
+        return
+    import threading  # signals wait meanwhile
 
-    threading.Thread(target=_wait, args=(pipe,), name="pysw_cl signals", daemon=True).start()
+    threading.Thread(target=_wait, args=(numbers,), name="pysw_cl signals", daemon=True).start()
 
 
-def _noted(*_: object) -> None:
-    """A signal came, and is in the pipe."""
-
-
-def _wait(pipe: int) -> None:
-    """End the process by the first signal."""
-    number = signal.Signals(os.read(pipe, 1)[0])
+def _wait(numbers: set[signal.Signals]) -> None:
+    """End the process by the first of these signals."""
+    number = signal.Signals(signal.sigwait(numbers))
     try:
         from select import select
 
