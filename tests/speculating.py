@@ -15,6 +15,7 @@ from saving import key
 import pysw_cl
 from pysw_cl.drivers import traceback
 from pysw_cl.drivers.traceback import SpeculativeTraceback
+from pysw_cl.engines import plans
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.engines.wavefront.tile_batch import WavefrontTileBatch
 from pysw_cl.opencl.device import get_runtime
@@ -90,7 +91,8 @@ def constants(patch: pytest.MonkeyPatch, **more: Any) -> None:
     "speculation" and "traceback"."""
     values: dict[str, Any] = {"side": 128, "least_sides": 2, "pruned_side": 0, "slack": 20}
     values |= {"begun": 8, "least_margin": 20, "margin": 1 / 16, "most_tiles": 1024}
-    values |= {"least_side": 1100, "path_share": 0, **more}
+    patch.setattr(plans, "PATH_SHARE", 0.0)  # path_bytes alone counts
+    values |= {"least_side": 1100, **more}
     tune(patch, {named(name): value for name, value in values.items()})
 
 

@@ -19,6 +19,10 @@ from ..planning.parameters import SPACE
 from ..planning.plan import Plan
 from ..planning.plan_fields import OWN
 
+#: The part of its memory that any path may take, by default, on a device that computes tiles ahead
+#: of it, where that is more than elsewhere.
+PATH_SHARE = 1 / 32
+
 P = TypeVar("P", bound=Plan)
 
 
@@ -37,8 +41,7 @@ def default_plan(runtime: Runtime) -> Plan:
     moves = usual.moves_cells if info.form == "ticketed" else Plan.traceback_tile_cells
     tuning = parameters.usual
     if runtime.facts.speculative:  # tiles ahead of a path are the faster the more there are
-        most = int(tuning.traceback.path_share * runtime.facts.memory)
-        most = max(tuning.traceback.path_bytes, most)
+        most = max(tuning.traceback.path_bytes, int(PATH_SHARE * runtime.facts.memory))
         tuning = tuning.with_values({"traceback.path_bytes": most})
     plan = Plan(
         device=info.name,

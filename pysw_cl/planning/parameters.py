@@ -125,7 +125,6 @@ class TracebackTuning:
     least_columns: int = tunable(16, 1, 1 << 20, "columns of a tile with moves at least")
     read_moves: int = tunable(1 << 15, 1, 1 << 30, "read at once: a ready device waits for no more")
     path_bytes: int = tunable(500_000_000, 0, 1 << 50, "memory that any path may take")
-    path_share: float = tunable(1 / 32, 0, 1, "of a GPU's memory, that it may take if that is more")
     side_bytes: int = tunable(100, 0, 1 << 20, "on top, for each row and column of the matrix")
     grid_share: float = tunable(0.33, 0.01, 1, "of that memory, for the first grid")
     compressing_share: float = tunable(0.96, 0.01, 1, "of it, with both copies of the first grid")

@@ -237,6 +237,16 @@ def test_large_tiles_with_moves_where_their_side_decides(form: str, cells: int) 
     assert default_plan(runtime).traceback_tile_cells == 1 << 24 or runtime.info.lanes == "packed"
 
 
+@pytest.mark.parametrize("memory, most", [(8 << 30, 500_000_000), (80 << 30, 5 << 29)])
+def test_memory_of_a_path_where_tiles_are_computed_ahead(memory: int, most: int) -> None:
+    """A 32nd of the device's, if that is more than elsewhere."""
+    runtime = get_runtime("auto")
+    facts = replace(runtime.facts, speculative=True, memory=memory)
+    own = {"info": runtime.info, "profile": runtime.profile, "made_once": runtime.made_once}
+    plan = default_plan(cast(Runtime, SimpleNamespace(facts=facts, **own)))
+    assert plan.tuning.traceback.path_bytes == most
+
+
 def test_who_walks() -> None:
     """One work-item on CPUs, a group elsewhere."""
     runtime = get_runtime("auto")
