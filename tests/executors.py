@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from functools import cache
 
-from .codec import pack_job, pack_result, unpack_job, unpack_result
-from .contract import Engine, EngineLike
-from .graph import TileRow
-from .tile import Area, TileJob, TileResult
+from pysw_cl.tiles.codec import pack_job, pack_result, unpack_job, unpack_result
+from pysw_cl.tiles.contract import Engine, EngineLike
+from pysw_cl.tiles.graph import TileRow
+from pysw_cl.tiles.tile import Area, TileJob, TileResult
 
 
 class InThreads:
