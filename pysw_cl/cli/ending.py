@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+from contextlib import suppress
 
 #: Signals, and what is said then; the exit code is 128 + the signal's number.
 SAID = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "the terminal was closed"}
@@ -37,6 +39,18 @@ def prepare() -> None:
     import threading  # signals wait meanwhile
 
     threading.Thread(target=_wait, args=(numbers,), name="pysw_cl signals", daemon=True).start()
+
+
+def leave(code: int) -> None:
+    """End the process when Python would begin to take down its modules and drivers, which takes up
+    to 0.3 s: all is written."""
+    kept = sys.modules.get(f"{__package__.rpartition('.')[0]}.opencl.kernel_store")
+    if kept is not None and kept.store is not None:
+        kept.store.close()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 def _wait(numbers: set[signal.Signals]) -> None:

@@ -31,6 +31,7 @@ from ..errors import (
     Stopped,
     printable,
 )
+from ..opencl import early
 from ..results.formats.files import whole
 from . import align, devices, ending, ends, predict, resume, tune
 from .parser import Parser
@@ -121,6 +122,8 @@ def _run(argv: Iterable[str] | None) -> int:
             args.parse = parser.parse_args  # for `resume`, which reads a saved command
             args.command = shlex.join(["pysw-cl", *words])  # for files that name it
             limit_threads(args)
+            if argv is None:  # the process is the command's
+                early.begin(getattr(args, "device", None))
             code: int = args.run(args)
         except SystemExit as stop:  # argparse: 0 after --help, 2 after a usage error
             code = stop.code if isinstance(stop.code, int) else 2

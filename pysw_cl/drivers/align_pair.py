@@ -183,6 +183,7 @@ class Search:
         grid, compresses, ends = None, False, None
         if self.job.output == "path":
             grid, compresses = self._grid(shape)
+            self.engine.expect_path(problem, grid.steps(problem.shape))
             edges = grid.saving()
             if second and problem.is_local:
                 shape, want = grid.tile_shape(shape, PIECES), replace(want, each_tile=True)

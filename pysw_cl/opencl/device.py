@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import copy
 import os
+import subprocess
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from ..planning import parameters
 from ..planning.facts import DeviceFacts
 from ..planning.profiles.profile import VARIABLE, Identity, Profile, changes, profile_for
 from . import kernel_store, listing
+from .early import POCL, VARIABLES as NAMES, context_of
 from .listing import DeviceInfo
 from .quirks import traits_of
 
@@ -90,8 +92,8 @@ class Runtime:
         #: Where the text of a kernel file comes from, by the file's name.
         self.source_of: Callable[[str], str] = kernel_source
         self.programs: dict[tuple[str, str], Any] = {}
-        #: The threads that build programs for later calls.
-        self.building: dict[tuple[str, str], threading.Thread] = {}
+        #: The processes that build programs.
+        self.building: dict[tuple[str, str], subprocess.Popen[bytes]] = {}
         #: What is done once the first launch of a program is over.
         self.unlaunched: dict[Any, Callable[[], object]] = {}
         self.lock = threading.RLock()
@@ -112,9 +114,9 @@ class Runtime:
         if self._context is None:
             import pyopencl as cl
 
-            with self.lock:  # it is one for all threads, one of which may build programs
+            with self.lock:  # it is one for all threads
                 try:
-                    self._context = self._context or cl.Context([self.device])
+                    self._context = context_of(self.device) or cl.Context([self.device])
                 except cl.Error as error:
                     raise DeviceError(f"{self.info.name} cannot be started: {error}") from None
         return self._context
@@ -180,7 +182,7 @@ class Runtime:
     @property
     def store(self) -> kernel_store.KernelStore | None:
         """What keeps the device's programs; None if its driver does."""
-        known = kernel_store.POCL in self.info.platform and not self.salt
+        known = POCL in self.info.platform and not self.salt
         return kernel_store.store if known else None
 
     def options_of(self, limit: str | None) -> str:
@@ -241,14 +243,13 @@ class Runtime:
         kept = vars(self._local)
         for name in {"timed", "pool"} & kept.keys():
             kept[name].forget()
-        self.settle()
         for known in (kept, self.building, self.programs, self.unlaunched):
             known.clear()
 
     def settle(self) -> None:
-        """Wait for the programs that are built for later calls."""
-        for thread in list(self.building.values()):
-            thread.join()
+        """Wait for the programs that other processes build."""
+        for process in list(self.building.values()):
+            process.wait()
 
     def kept(self, name: str, make: Callable[[], T]) -> T:
         """What this thread keeps under a name; ``make()`` makes it at first."""
@@ -290,7 +291,7 @@ def _check_process() -> None:
 
 def _meaning(device: str) -> tuple[str | None, ...]:
     """A device's name with all that decides which one it means."""
-    return (device, *map(os.environ.get, listing.VARIABLES))
+    return (device, *map(os.environ.get, NAMES))
 
 
 def runtimes_to_choose_from(device: Any) -> list[Runtime]:

@@ -25,13 +25,14 @@ from typing import Any
 
 from ..errors import BuildError, CacheWarning, warn
 from ..folders import TROUBLE, cache_folder, say_elsewhere, temporary_folders
+from .early import POCL
 
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-POCL, VARIABLE = "Portable Computing Language", "POCL_CACHE_DIR"
+VARIABLE = "POCL_CACHE_DIR"
 #: Bytes that a build may need on a disk, and those that are written to try it.
 ROOM, WRITTEN = 16 << 20, 1 << 18
 DIGEST_BYTES = 32
@@ -84,7 +85,9 @@ class KernelStore:
                 )
             before = self._seen()
             yield
-            self._dirs.setdefault(digest, set()).update(path for path, _ in self._seen() - before)
+            asked = {path for path, _ in self._seen() - before}
+            new = asked - {path for path, _ in before}  # else a launch may have asked for others
+            self._dirs.setdefault(digest, set()).update(new or asked)
 
     def _seen(self) -> set[tuple[Path, int]]:
         """PoCL's folders of programs, with the times at which it has last asked for each."""

@@ -15,11 +15,11 @@ from ..errors import DeviceError
 from ..folders import TROUBLE
 from ..planning.profiles.profile import Identity
 from . import kernel_store
+from .early import POCL, VARIABLES
 from .quirks import traits_of
 
 _CPU = 'for the CPU (the extra "pocl"): pip install "pyopencl[pocl]"'
 _GPU = f"for a GPU: its vendor's driver, and in a container access to it ({TROUBLE})"
-VARIABLES = ("PYSW_CL_DEVICE", "PYOPENCL_CTX")  # name the device that "auto" means
 #: Bits of kinds, in the order that "auto" prefers.
 _KINDS = {"gpu": 4, "accelerator": 8, "cpu": 2}
 
@@ -54,7 +54,7 @@ class DeviceInfo:
 
 def hint(platforms: str) -> str:
     """What to do where ``platforms`` show no usable device."""
-    if kernel_store.POCL in platforms:
+    if POCL in platforms:
         return _GPU
     cpu = "for the CPU: PoCL is installed, but OpenCL's loader does not find it: unset OCL_ICD_*"
     return f"{cpu if find_spec('pocl_binary_distribution') else _CPU}; {_GPU}"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import threading
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
@@ -19,17 +20,17 @@ import pyopencl as cl
 from ..errors import BuildError, DeviceError, InternalError
 from ..folders import TROUBLE, cache_folder, kernel_source, usual_cache
 from ..planning.profiles.profile import user_folder
-from . import builds
+from . import apart, builds
 from .buffers import LASTING
 from .device import Runtime
-from .kernel_store import POCL
+from .early import POCL
 from .listing import DeviceInfo
 
 HINT = f" (is PoCL's cache folder full or damaged?  See {TROUBLE})"
-#: The longest wait for a launch to begin, and the time between two looks.
-BEGIN_SECONDS, LOOK_SECONDS = 0.05, 0.001
 #: Between two looks at a program's first launch.
 WATCH_SECONDS = 0.02
+#: What names a device to other processes, too.
+INDEX = re.compile(r"\d+:\d+")
 #: The text of a program, and the compiler's options.
 Key = tuple[str, str]
 #: The types of a kernel's integer arguments.
@@ -90,7 +91,7 @@ def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any
         return built
     with runtime.lock:
         if key in runtime.building:
-            runtime.building[key].join()
+            runtime.building[key].wait()
         if key not in runtime.programs:
             store = runtime.store
             kept = store is not None and store.keeps(_digest_of(runtime.info, key))
@@ -98,6 +99,10 @@ def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", cl.CompilerWarning)
                 runtime.programs[key] = _compiled(runtime, spec, key)
+            with suppress(OSError):
+                if (mark := _mark(runtime, key)) is not None:
+                    mark.parent.mkdir(parents=True, exist_ok=True)
+                    mark.touch()
         return runtime.programs[key]
 
 
@@ -146,54 +151,38 @@ def _digest_of(info: DeviceInfo, key: Key) -> str:
     return hashlib.sha256("\n".join((info.name, info.driver, *key)).encode()).hexdigest()[:32]
 
 
-# Programs that are built while the device computes something else, for later calls.  Some drivers
-# let nothing begin while they build, so a build begins behind a launch that takes about as long.
-# What was built once is on the driver's disk: an empty file in the user's cache folder tells later
+# What a driver has built is on its disk: an empty file in the user's cache folder tells later
 # processes.
 
 
-def soon_built(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> bool:
+def known_built(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> bool:
     """Was the program of ``spec`` built before, by this process or another one?"""
     key = key_of(runtime, spec, defines)
     return key in runtime.programs or ((mark := _mark(runtime, key)) is not None and mark.exists())
 
 
-def note_built(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> None:
-    """Tell later processes that the program of ``spec`` is on the driver's disk."""
-    mark = _mark(runtime, key_of(runtime, spec, defines))
-    with suppress(OSError):
-        if mark is not None and not mark.exists():
-            mark.parent.mkdir(parents=True, exist_ok=True)
-            mark.touch()
-
-
 def _mark(runtime: Runtime, key: Key) -> Path | None:
-    """The file that says that a program was built; None if there is no cache folder."""
-    folder = user_folder()
+    """The file that says that a program was built; None if there is no cache folder, or if programs
+    are built in this process alone."""
+    folder = user_folder() if runtime.traits.builds_apart and not runtime.salt else None
     return None if folder is None else folder / "built" / _digest_of(runtime.info, key)
 
 
-def build_meanwhile(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> None:
-    """Build the program of ``spec`` in a thread.  A process that ends waits for it."""
-    key = key_of(runtime, spec, defines)
-
-    def work() -> None:
-        with suppress(BuildError):  # who needs the program is told
-            runtime.programs[key] = _compiled(runtime, spec, key)
-            note_built(runtime, spec, defines)
-
+def build_apart(runtime: Runtime, programs: Iterable[tuple[KernelSpec, Mapping[str, int]]]) -> None:
+    """Let another process build those of these programs that were not built before, where that
+    spares this one the time (`DeviceTraits.builds_apart`)."""
+    wanted = [
+        (*key_of(runtime, spec, defines), str(mark))
+        for spec, defines in programs
+        if not known_built(runtime, spec, defines)
+        and (mark := _mark(runtime, key_of(runtime, spec, defines))) is not None
+    ]
     with runtime.lock:
-        if key not in runtime.programs and key not in runtime.building:
-            runtime.building[key] = threading.Thread(target=work, name="pysw_cl program")
-            runtime.building[key].start()
-
-
-def wait_until_begun(event: Any) -> None:
-    """Wait a little until the driver's thread, which a build keeps waiting, has begun a launch."""
-    status = cl.command_execution_status
-    until = time.monotonic() + BEGIN_SECONDS
-    while event.command_execution_status > status.RUNNING and time.monotonic() < until:
-        time.sleep(LOOK_SECONDS)
+        wanted = [one for one in wanted if one[:2] not in runtime.building]
+        able = wanted and INDEX.fullmatch(runtime.info.index)
+        process = apart.begin(runtime.info.index, wanted) if able else None
+        if process is not None:
+            runtime.building.update(dict.fromkeys((one[:2] for one in wanted), process))
 
 
 def wait(runtime: Runtime, event: Any) -> None:

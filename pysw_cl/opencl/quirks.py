@@ -249,8 +249,9 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         "nvidia-forward-progress",
         lambda platform, device: "NVIDIA" in platform,
-        {"form": "ticketed"},
-        "resident groups all make progress, and PTX gives the fences that OpenCL 1.2 lacks",
+        {"form": "ticketed", "builds_apart": True},
+        "resident groups all make progress, and PTX gives the fences that OpenCL 1.2 lacks; it "
+        "builds one program at a time, lets no launch begin meanwhile, and keeps it on disk",
         "https://docs.nvidia.com/cuda/parallel-thread-execution/",
     ),
 )

@@ -127,11 +127,8 @@ def half_holds(device: DeviceFacts, own: int, asked: int) -> bool:
 def _when_built(mixed: InStrips, usual: InStrips, whole: TileShape) -> InStrips:
     """Lanes of 11 bits, or the usual ones until those are built: a build is not worth while for
     what is done sooner.  ``whole``: all tiles that are computed alike."""
-    seconds = [one.plan.tile_cost(*whole.size) for one in (mixed, usual)]
-    tuning = mixed.plan.tuning.engine
-    if seconds[0] >= tuning.mixed_build:
-        return mixed
-    return replace(mixed, until_built=usual, builds=bool(seconds[1] >= tuning.mixed_meanwhile))
+    waits = mixed.plan.tile_cost(*whole.size) >= mixed.plan.tuning.engine.mixed_build
+    return mixed if waits else replace(mixed, until_built=usual)
 
 
 def in_strips(

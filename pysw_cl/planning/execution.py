@@ -101,10 +101,8 @@ class InStrips(Strips):
 
     #: Is it a tile of a pipeline, whose tiles share some buffers?
     linked: bool = False
-    #: What computes it until the program is built, where a build takes longer than the tile; and is
-    #: the program built meanwhile, for later calls?
+    #: What computes it until the program is built, where a build takes longer than the tile.
     until_built: InStrips | None = None
-    builds: bool = False
 
     def __str__(self) -> str:
         return f"in strips: {super().__str__()}"

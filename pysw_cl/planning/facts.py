@@ -18,6 +18,8 @@ class DeviceTraits:
     prepare: Callable[[Any], object] | None = None
     #: Compiler options of all kernels.
     build_options: str = ""
+    #: Does its driver build one program at a time, and keep it on disk for all processes?
+    builds_apart: bool = False
     #: The option that limits the registers of a work-item to {}; "": there is none.
     register_option: str = ""
 

@@ -377,6 +377,13 @@ def program_of(
     )
 
 
+def batch_program(plan: Plan, given: Given, score: str, moves: bool) -> Program:
+    """The program of a tile batch, with or without stored moves."""
+    # a warp per scheduler, because a tile has few strips
+    warps = (plan.lane_set.joins_warps and given.device.schedulers) or 1
+    return program_of(plan, given, score, moves=moves, prunes=not moves, warps=warps, many=True)
+
+
 def mixed_macros(scoring: Scoring, widths: tuple[int, ...]) -> tuple[tuple[str, int], ...]:
     """The macros of lanes of 11 bits; none without these."""
     if MIXED not in widths:

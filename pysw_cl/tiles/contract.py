@@ -69,6 +69,10 @@ class Engine:
         (`pysw_cl.engines.held.HeldMatrix`)."""
         return None
 
+    def expect_path(self, whole: Rectangle, steps: tuple[int, int]) -> None:
+        """Get ready for a path through a matrix that will be swept, whose special rows, and
+        columns, are so far apart."""
+
     @property
     def box_paths(self) -> Any:
         """Paths in many boxes, in few launches (`pysw_cl.engines.batch.boxes.Boxes`)."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from operator import mul
 
 from .contract import Engine
 from .edges import DeviceEdge, EdgeArray, Edges, Source
@@ -80,12 +81,13 @@ class SweptGrid(RestartGrid):
     def tile_shape(self, most: tuple[int, int], pieces: int) -> tuple[int, int]:
         """Rows and columns of tiles that end at lines of the grid: at most ``most`` of these, and
         about so many ``pieces`` a side."""
-        steps = (
-            -(-(len(lines) + 1) // pieces) * min(lines, default=side)
-            for lines, side in zip((self.rows, self.columns), most, strict=True)
-        )
-        rows, columns = map(min, steps, most)
+        counts = (-(-(len(lines) + 1) // pieces) for lines in (self.rows, self.columns))
+        rows, columns = map(min, map(mul, counts, self.steps(most)), most)
         return rows, columns
+
+    def steps(self, sides: tuple[int, int]) -> tuple[int, int]:
+        """The distances of its rows, and of its columns: a whole side where it has none."""
+        return min(self.rows, default=sides[0]), min(self.columns, default=sides[1])
 
     def saving(self) -> Edges:
         """The edges for the sweep, with this grid as sinks."""

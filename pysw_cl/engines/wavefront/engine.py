@@ -34,6 +34,7 @@ from ..common import FreeEnd
 from ..held import HeldMatrix
 from ..plans import make_plan
 from ..reference import ReferenceEngine
+from .ahead import build_path
 from .compressed_edge import CompressedEdge
 from .device_traceback import DeviceMoves
 from .pipeline import RunningPipeline
@@ -175,6 +176,10 @@ class WavefrontEngine(Engine):
         matrix = HeldMatrix(self.runtime, self.plan, whole, FreeEnd.of(free_ends))
         self.note_memory(HELD_CELL_BYTES * held_numbers(*whole.shape))
         return matrix
+
+    def expect_path(self, whole: Rectangle, steps: tuple[int, int]) -> None:
+        if self.runtime.traits.builds_apart:
+            build_path(self.runtime, self.plan, whole, steps)
 
     @property
     def box_paths(self) -> Boxes:

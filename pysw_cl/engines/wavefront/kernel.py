@@ -14,11 +14,9 @@ from ...opencl.device import Runtime
 from ...opencl.program import (
     BoundKernel,
     KernelSpec,
-    build_meanwhile,
+    build_apart,
     key_of,
-    note_built,
-    soon_built,
-    wait_until_begun,
+    known_built,
 )
 from ...planning.execution import InStrips
 from ...planning.geometry import Grid
@@ -126,11 +124,7 @@ def spec_of(program: Program) -> KernelSpec:
 
 def kernel_of(program: Program, runtime: Runtime) -> BoundKernel:
     """The kernel on a device, built if necessary."""
-    spec, defines = spec_of(program), program.defines
-    kernel = BoundKernel(runtime, spec, defines)
-    if program.mixed:
-        note_built(runtime, spec, defines)
-    return kernel
+    return BoundKernel(runtime, spec_of(program), program.defines)
 
 
 def launch_many(
@@ -158,19 +152,19 @@ def launch_many(
     return kernel.launch(strip_groups // program.warps, program.group, at_once=True)
 
 
-def in_time(runtime: Runtime, execution: InStrips) -> tuple[InStrips, Program | None]:
-    """What computes a tile now, and a program that is to be built meanwhile, for later calls.
-    Lanes of 11 bits go where the device's sums are not exact."""
+def in_time(runtime: Runtime, execution: InStrips) -> InStrips:
+    """What computes a tile now; another process builds a better program for later calls.  Lanes of
+    11 bits go where the device's sums are not exact."""
     program, other = execution.program, execution.until_built
     if MIXED in program.widths and not exact_sums(runtime):
         widths = tuple(width for width in program.widths if width != MIXED)
         program = replace(program, widths=widths, mixed=())
         execution = replace(execution, program=program)
-    if other is None:
-        return execution, None
-    if soon_built(runtime, spec_of(program), program.defines):
-        return execution, None
-    return other, program if execution.builds else None
+    built = spec_of(program), program.defines
+    if other is None or known_built(runtime, *built):
+        return execution
+    build_apart(runtime, [built])
+    return other
 
 
 def exact_sums(runtime: Runtime) -> bool:
@@ -184,12 +178,6 @@ def exact_sums(runtime: Runtime) -> bool:
             kernel.launch(NUMBERS // GROUP, GROUP)
             _exact[asked] = not buffers.read(wrong, 1)[0]
     return _exact[asked]
-
-
-def build_later(runtime: Runtime, program: Program, event: Any) -> None:
-    """Build a program for later calls, while the launch of ``event`` runs."""
-    wait_until_begun(event)
-    build_meanwhile(runtime, spec_of(program), program.defines)
 
 
 def scores_of(scoring: Scoring, score: str, skewed: bool, buffers: Buffers) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from ...planning.execution import InStrips
 from ...planning.program import Given
 from ...tiles.tile import TileJob, TileResult
 from ..common import least_of
-from .kernel import build_later, in_time, scores_of, target_codes
+from .kernel import in_time, scores_of, target_codes
 from .tile import Link, TileRun, shape_of
 
 
@@ -44,7 +44,7 @@ class RunningPipeline:
         note_memory: Callable[[int], None],
     ) -> None:
         self.runtime, self._note_memory = runtime, note_memory
-        first, later = in_time(runtime, chosen)
+        first = in_time(runtime, chosen)
         #: How all tiles are computed: as the first one.
         self.plan, self._score, self._given = first.plan, first.program.score, given
         self._slots = pipeline_slots(self.plan)
@@ -75,8 +75,6 @@ class RunningPipeline:
             self._shared.setdefault("letters", self._shared["target"])
             runtime.queue.finish()
             self._begin(job)
-            if later is not None:
-                build_later(runtime, later, self._begun[0].event)
         except BaseException:
             with suppress(DeviceError):  # the device has failed already, most likely
                 self.close()

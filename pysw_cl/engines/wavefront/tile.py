@@ -29,7 +29,6 @@ from .descriptors import RecordWord
 from .kernel import (
     LEAST_FILLED,
     MOST,
-    build_later,
     counted,
     in_time,
     kernel_of,
@@ -153,7 +152,7 @@ class TileRun(StripsRun):
         link: Link | None = None,
     ) -> None:
         self.link = link
-        self.execution, self._later = in_time(runtime, execution)
+        self.execution = in_time(runtime, execution)
         super().__init__(runtime, self.execution, job, buffers, capacity)
         self.lines = self.execution.lines if link is None else link.lines
         self.stride = self.execution.stride
@@ -236,10 +235,8 @@ class TileRun(StripsRun):
             self._two_phase()
             return
         groups = self.strip_groups // self.program.warps
-        self.event = self.kernel.launch(groups, self.program.group, self._later is not None)
+        self.event = self.kernel.launch(groups, self.program.group)
         self.launches = 1
-        if self._later is not None:
-            build_later(self.runtime, self._later, self.event)
 
     @property
     def tickets(self) -> int:

@@ -17,7 +17,7 @@ from ...planning.geometry import Grid
 from ...planning.lane_sets import WIDTHS
 from ...planning.path_grid import batch_plans, group_bytes, kept_bytes
 from ...planning.plan import Plan
-from ...planning.program import Given, program_of
+from ...planning.program import Given, batch_program
 from ...planning.sizes import moves_bytes, profile_bytes
 from ...scoring.precision import UNREACHABLE
 from ...sequences.view import View
@@ -294,16 +294,7 @@ class WavefrontTileBatch:
         ``slot``: part of the names of the scratch memory."""
         (plan, file, letters), tiles = self._works[moves is not None], done.descriptors
         grid = Grid(int(tiles[:, TileWord.ROWS].max()), 1, 1, plan.T, plan.alpha, "ticketed")
-        program = program_of(
-            plan,
-            self._given,
-            file,
-            moves=moves is not None,
-            prunes=moves is None,
-            # one per scheduler, because a tile has few strips
-            warps=(plan.lane_set.joins_warps and self.runtime.facts.schedulers) or 1,
-            many=True,
-        )
+        program = batch_program(plan, self._given, file, moves is not None)
         tickets = -(-grid.strips // program.warps) * len(tiles)
         strip_groups = program.warps * max(1, min(plan.B // program.warps, tickets))
         strips = tiles[:, TileWord.ROWS] // grid.strip_rows
