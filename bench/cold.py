@@ -112,7 +112,7 @@ def cases(data: Path | None, folder: Path) -> Iterator[Case]:
     human, chimp = (next(pysw_cl.read_fasta(shipped("examples", name))) for name in MITO)
     yield Case("16 kb, path", (tuple(bytes(one.letters).decode() for one in (human, chimp)),))
     every = {"output": "ends", "prune": False}
-    if data is not None:
+    if data is not None and (data / "dna").is_dir():
         pylori = [genome(data, name, 1_050_000) for name in ("NC_011333.1", "NC_017371.1")]
         files = [str(folder / f"{k}.fasta") for k in range(2)]
         for k, letters in enumerate(pylori):

@@ -57,9 +57,9 @@ def pairs(args: argparse.Namespace) -> list[Row]:
 
 
 def wait_for_builds(device: Any) -> bool:
-    """Wait for kernels that are built behind a launch, for later calls; were there any?"""
+    """Wait for kernels that other processes build for later calls; were there any?"""
     runtime = get_runtime(device)
-    building = any(one.is_alive() for one in runtime.building.values())
+    building = any(one.poll() is None for one in runtime.building.values())
     runtime.settle()
     return building
 

@@ -161,6 +161,7 @@ class Search:
             if save:
                 grid = BandGrid(problem, one.band, one.places[:-1])
                 edges = grid.saving()
+                self.engine.expect_path(problem, one.shape)
             wider = 0.0 if one.sure else 2 * one.work  # a band of twice the width may follow
             tell = self.progress.sweep(one.work, wider, BAND_PATH)
             limits = Limits(corridor=one.band)

@@ -12,7 +12,9 @@ from helpers import device_has, spy
 from speculating import constants, pairs, plan_of
 
 import pysw_cl
+from pysw_cl.drivers.align_pair import Search
 from pysw_cl.engines.wavefront import ahead, kernel
+from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.errors import BuildError
 from pysw_cl.opencl import program
 from pysw_cl.opencl.device import Runtime, get_runtime
@@ -126,3 +128,14 @@ def test_what_a_path_needs_is_expected(length: int, monkeypatch: pytest.MonkeyPa
     expected.clear()
     pysw_cl.align(a, b, device="auto", plan=plan_of("vector"))
     assert not expected  # it is known
+
+
+def test_what_the_path_of_a_band_needs_is_expected(monkeypatch: pytest.MonkeyPatch) -> None:
+    constants(monkeypatch, least_sides=8)
+    device_has(monkeypatch, builds_apart=True, speculative=True)
+    asked, whole = list[Any](), list[Any]()
+    spy(monkeypatch, Search, "sweep_matrix", lambda *how: whole.append(how))
+    spy(monkeypatch, WavefrontEngine, "expect_path", lambda engine, *how: asked.append(how))
+    a, b = pairs("similar", np.random.default_rng(5), 12_000)
+    pysw_cl.align(a, b, mode="global", max_cost=6000, device="auto", plan=plan_of("vector"))
+    assert asked and not whole
