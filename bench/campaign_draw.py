@@ -71,20 +71,22 @@ LOWERED: dict[str, list[dict[str, Any]]] = {
             "sections.most_refused": refused,
             "sections.most_cost": 1000,
             "sections.most_cost_beside_pruning": 1000,
+            "boxes.least_aspect": thin,
+            "boxes.alone": 20 * thin,
         }
-        for columns, aspect, rounds, overlap, share, refused in (
-            (1, 0, 1, 1, 0, 1),
-            (20, 0, 3, 16, 0, 1),
-            (100, 0, 1, 64, 1, 0.25),
-            (300, 0, 2, 256, 1000, 1),
-            (30, 2, 0, 16, 0, 0.25),
-            (30, 0, 0, 4, 0, 1),
+        for columns, aspect, rounds, overlap, share, refused, thin in (
+            (1, 0, 1, 1, 0, 1, 1),
+            (20, 0, 3, 16, 0, 1, 4),
+            (100, 0, 1, 64, 1, 0.25, 16),
+            (300, 0, 2, 256, 1000, 1, 1),
+            (30, 2, 0, 16, 0, 0.25, 16),
+            (30, 0, 0, 4, 0, 1, 2),
         )
     ],
     "boxes": [
-        {"boxes.sides": 1, "boxes.more": 0},
+        {"boxes.sides": 1, "boxes.more": 0, "boxes.alone": 0},
         {"boxes.sides": 1, "boxes.more": 8, "pairs.alone_cells": 500, "traceback.least_side": 16},
-        {"boxes.sides": 2, "boxes.more": 16, "pairs.cpu_moves": 1, "pairs.gpu_moves": 1},
+        {"boxes.alone": 16, "boxes.more": 16, "pairs.cpu_moves": 1, "pairs.gpu_moves": 1},
     ],
     "batch": [
         {"pairs.alone_cells": 3000, "pairs.cpu_mates": 9, "pairs.gpu_mates": 9},
@@ -398,7 +400,7 @@ class Draw:
         if self.often(0.3):
             few = max(m, n) < 4000  # of the smallest tiles
             case = self.lowered(case, self.pick(["grid", "band", *(["tall tiles"] * few)]))
-        if self.often(0.2):
+        if self.often(0.4 if max(m, n) > 4 * min(m, n) else 0.2):
             case = self.lowered(case, "sections")
         lanes = self.runtime.info.lanes
         if LANE_SETS[lanes].narrow and m > 200 and n > 200 and self.often(0.4):

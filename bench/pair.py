@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cases import Bench, Row, WrongResult, write_report
-from small import beside_scikit_bio, repeat_top, with_aligner
+from small import beside_scikit_bio, beside_transpose, repeat_top, with_aligner
 
 #: What a bar may be about -> (how many of the row's units make one, the unit, is more better?)
 FIGURES = {
@@ -37,6 +37,7 @@ FIGURES = {
     "computed": (0.01, "% computed", False),
     "of_scikit_bio": (1, " x scikit-bio's time", False),
     "of_align": (1, " x align's time", False),
+    "of_transpose": (1, " x its transpose's time", False),
 }
 
 
@@ -186,6 +187,24 @@ def speed_cases(bench: Bench) -> list[Case]:
     return cases
 
 
+def thin_cases(bench: Bench) -> list[Case]:
+    """A long query and a short target take as long as the same the other way round."""
+    shapes = [(1_000_000, 1_000), (1_000_000, 10_000), (400_000, 18_000), (1_000_000, 40_000)]
+    if bench.info.kind == "gpu":
+        shapes.append((4_000_000, 100_000))
+    return [
+        Case(
+            f"random DNA {m:,} x {n:,}, {output}",
+            lambda name, m=m, n=n, output=output: beside_transpose(
+                name, bench.device, m, n, output, 21 if m * n < 1 << 30 else 7
+            ),
+            (("of_transpose", 1.15),),
+        )
+        for output in ("ends", "path")
+        for m, n in shapes
+    ]
+
+
 def gpu_cases(bench: Bench, long: bool) -> list[Case]:
     """Proteins, and long random pairs: a longer one must not be slower than a shorter one, but for
     5%."""
@@ -247,6 +266,8 @@ def line(row: Row) -> str:
         )
     if "of_align" in row:
         figures.append(f"{row['of_align']:.2f} x align's {1e3 * row['align']:.3f} ms")
+    if "of_transpose" in row:
+        figures.append(f"{row['of_transpose']:.2f} x its transpose")
     if "parasail" in row:
         figures.append(f"{row['ratio']:.2f} x {row['parasail_gcups']:.1f} of {row['parasail']}")
     verdict = f"  bar {row['bar']}: {'met' if row['met'] else 'MISSED'}" if row["bar"] else ""
@@ -285,6 +306,7 @@ def main() -> int:
         cases = (
             speed_cases(bench)
             + small_cases(bench, 500)
+            + thin_cases(bench)
             + (gpu_cases(bench, args.long) if gpu else [])
         )
         cases += whole_cases(bench)

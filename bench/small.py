@@ -1,4 +1,5 @@
-"""Small matrices, for bench/pair.py: single pairs beside scikit-bio, and many paths of one pair."""
+"""Calls beside others that take turns with them, for bench/pair.py: small matrices beside
+scikit-bio, thin ones beside their transposes; and many paths of one pair."""
 
 from __future__ import annotations
 
@@ -51,6 +52,24 @@ def _in_turns(runs: int, ours: Callable[[], Any], theirs: Callable[[], Any]) -> 
             call()
             taken.append(time.perf_counter() - started)
     return median(seconds[0]), median(seconds[1])
+
+
+def beside_transpose(name: str, device: str, m: int, n: int, output: str, runs: int) -> Row:
+    """A random pair, and the same with query and target exchanged."""
+    query, target = random_pair(m, n)
+
+    def ours() -> Any:
+        return pysw_cl.align(query, target, output=output, device=device)
+
+    def transposed() -> Any:
+        return pysw_cl.align(target, query, output=output, device=device)
+
+    found = ours()
+    check(f"{name}: score of the transpose", found.score, transposed().score)
+    own, other = _in_turns(runs, ours, transposed)
+    row: Row = {"case": name, "runs": runs, "cells": m * n, "seconds": own}
+    row |= {"gcups": m * n / own / 1e9, "of_transpose": own / other}
+    return row | {"verified": "the score of the transpose", "execution": str(found.execution)}
 
 
 def beside_scikit_bio(

@@ -8,7 +8,8 @@ KERNEL(wavefront_ticketed, WAVEFRONT)
   SLOTS(slots);
   STAGE_OF_GROUP(stage, stages, STRIP_GROUP_ID, chunk);
   PROFILE_OF_GROUP(profile, profiles, STRIP_GROUP_ID);
-  const tile_t all = TILE_INIT;
+  tile_t all = TILE_INIT;
+  all.by_column = by_column;
 #if SHARED_PROFILE
   const int across = (tile_count + WARPS - 1) / WARPS, tickets = strips * across;
 #else

@@ -27,9 +27,10 @@ from ..tiles.special_lines import RestartPoints, SweptGrid
 from ..tiles.sweep import by_parts, sweep
 from ..tiles.tile import Area, Hit, Limits
 from .band_doubling import BandChoice, Banded, BandGrid
+from .ends import trace_ends
 from .job import Found, Job, path_of
 from .options import AlignResources
-from .problem import Path, PathReader, Problem
+from .problem import FoundPath, Path, PathReader, Problem
 from .progress import BAND_PATH, PairProgress
 from .traceback import trace_back
 
@@ -48,7 +49,7 @@ class Swept(NamedTuple):
     end: Hit
     #: The scores and the pruned parts of the matrix.
     tiles: TileMap
-    #: Where the traceback can restart; None: no path is wanted.
+    #: Where the traceback can restart; None: no path is wanted, or it is found in boxes.
     restarts: RestartPoints | None
     #: The sweep itself; None: parts of it are of earlier runs.
     result: SweepResult | None = None
@@ -178,23 +179,27 @@ class Search:
 
     def sweep_matrix(self, least: int | None) -> Swept:
         """Sweep the whole matrix; ``least``: see `Problem.aim`."""
-        problem, second = self.problem, self.job.second_best
-        shape, edges = self.engine.plan.tile_shape(*problem.shape), problem.edges
+        problem, second, (m, n) = self.problem, self.job.second_best, self.problem.shape
+        shape, edges = self.engine.plan.tile_shape(m, n), problem.edges
         want, limits = problem.aim(self.prune, None if second else self.job.beat, least)
         grid, compresses, ends = None, False, None
-        if self.job.output == "path":
+        wants_path = self.job.output == "path"
+        if wants_path and not second and self.engine.in_boxes(problem):
+            side = self.engine.plan.tuning.boxes.side(0, alone=True)
+            self.engine.expect_path(problem, (min(m, side), min(n, side)))
+        elif wants_path:
             grid, compresses = self._grid(shape)
-            self.engine.expect_path(problem, grid.steps(problem.shape))
+            self.engine.expect_path(problem, grid.steps((m, n)))
             edges = grid.saving()
             if second and problem.is_local:
                 shape, want = grid.tile_shape(shape, PIECES), replace(want, each_tile=True)
             elif second:
-                ends = [EdgeArray(problem.shape[1]), EdgeArray(problem.shape[0])]
+                ends = [EdgeArray(n), EdgeArray(m)]
                 edges = replace(edges, bottom=ends[0], right=ends[1])
         tell = self.progress.sweep()
         result = sweep(self.engine, problem, edges, want, limits, shape=shape, progress=tell)
         self.stats.add_cost(result)
-        self.stats.pruned, tiles = result.pruned_cells, result.tile_map(problem.shape)
+        self.stats.pruned, tiles = result.pruned_cells, result.tile_map((m, n))
         return Swept(problem.best_end(result.hits), tiles, grid, result, compresses, ends)
 
     def _grid(self, shape: tuple[int, int]) -> tuple[SweptGrid, bool]:
@@ -215,9 +220,13 @@ class Search:
         end, result, restarts, plan = swept.end, swept.result, swept.restarts, self.engine.plan
         execution = None if result is None else result.execution
         found = Found(end, None, plan, self.stats, swept.tiles, None, execution)
-        if restarts is None or not self.job.better(end):
+        if self.job.output != "path" or not self.job.better(end):
             self.progress.finished()
             return found
+        if restarts is None:
+            path_found = self._path_in_boxes(end)
+            self.progress.finished()
+            return found._replace(path=path_found)
         if swept.compresses and isinstance(restarts, SweptGrid):
             restarts.compress(self.engine)
         at_once = plan.tuning.traceback.read_moves
@@ -234,6 +243,13 @@ class Search:
         elif self.job.second_best and result is not None:
             second = self._second_in_tiles(restarts, result.bests, inside)
         return found._replace(path=reader.found(path), second_best=second)
+
+    def _path_in_boxes(self, end: Hit) -> FoundPath | None:
+        if not end.score:  # the empty path
+            return path_of(self.job, end, Path(end.row, end.column), self.engine.plan)
+        traced = trace_ends(self.engine, self.job, [end], end.score, lambda count: None)
+        self.stats.add_cost(traced)
+        return traced.paths[0]
 
     def _second_in_tiles(
         self, restarts: RestartPoints, bests: dict[Area, Hit], inside: Area

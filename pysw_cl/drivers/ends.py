@@ -220,8 +220,8 @@ def trace_ends(
     nothing is known.  ``done(count)`` is told of how many ends the paths are found.
     """
     found = TracedEnds(job, ends, [None] * len(ends))
-    match, first = max(1, job.scoring.highest), engine.plan.tuning.boxes
-    sides = [first.sides * -(-end.score // match) + first.more for end in ends]
+    match, alone = max(1, job.scoring.highest), len(ends) == 1
+    sides = [engine.plan.tuning.boxes.side(-(-end.score // match), alone) for end in ends]
     left = list(range(len(ends)))
     done(0)
     while left:
@@ -230,7 +230,7 @@ def trace_ends(
             most = match * min(area.row_end, area.column_end)
             most = most if highest is None else min(most, highest)
             groups.append((Box(area, most, match), members))
-        for box, members in found.in_batches(engine.for_moves, groups):
+        for box, members in groups if alone else found.in_batches(engine.for_moves, groups):
             found.by_tiles(engine.for_moves, box, members)
         still = [k for k in left if found.paths[k] is None]
         for k in still:

@@ -22,9 +22,12 @@ def choose(tile: TileShape, given: Given) -> TileExecution:
         return ByRows(plan)
     wide = tile.moves or tile.forbidden
     narrow = None if wide else given.narrow(tile.n)
-    sections = cut(tile, given, narrow) if given.cuts and not wide else None
-    if sections is not None:
-        return _in_sections(tile, given, sections)
+    if given.cuts and not wide:
+        cut_upright = cut(tile, given, narrow)
+        if (across := _transposed(tile, given, cut_upright, narrow)) is not None:
+            return across
+        if cut_upright is not None:
+            return _in_sections(tile, given, cut_upright)
     if tile.n > plan.tuning.sweep.longest_side and not given.lines_fit(tile, 0, 0):
         return InParts((), (tile.n // 2,))
     scan = None if wide else given.row_scan
@@ -44,6 +47,23 @@ def choose(tile: TileShape, given: Given) -> TileExecution:
     if usual is None:
         return found
     return _when_built(found, in_strips(usual, score, tile, given), tile)
+
+
+def in_boxes(given: Given, m: int, n: int) -> bool:
+    """Is the path of a comparison of m x n cells found in boxes (:mod:`pysw_cl.drivers.ends`)?
+    Where a thin matrix is swept in sections: special rows would forbid these, and cost more than
+    the box of the best end there can be."""
+    return max(m, n) >= given.plan.tuning.boxes.least_aspect * min(m, n) and _is_cut(given, m, n)
+
+
+def _is_cut(given: Given, m: int, n: int) -> bool:
+    """Are the tiles of a local matrix of m x n cells swept in sections, if they are computed one by
+    one?"""
+    if not given.local:
+        return False
+    rows, columns = given.plan.tile_shape(m, n)
+    tile = TileShape(rows, columns, best=True, level=True, level_left=True, after=True)
+    return isinstance(choose(tile, given), InSections)
 
 
 def choose_pipeline(tile: TileShape, rows_below: int, given: Given) -> InStrips | None:
@@ -77,22 +97,24 @@ def whole_pipeline(tile: TileShape, given: Given) -> InStrips | None:
     most = plan.tile_shape(m, n)
     if not device.speculative or not plan.captures_inside or most[0] >= m:
         return None
-    rows = pipeline_rows(plan, m, n, device)
+    rows = pipeline_rows(given, m, n)
     height = m if rows is None else piped_height(*rows, most[0])
     if height >= m or not may_be_wide(height, n, most):
         return None
     return choose_pipeline(replace(tile, m=height, rows=(), bottom=True), m - height, given)
 
 
-def pipeline_rows(plan: Plan, m: int, n: int, device: DeviceFacts) -> tuple[int, int] | None:
+def pipeline_rows(given: Given, m: int, n: int) -> tuple[int, int] | None:
     """The rows of the tiles of a pipeline that computes m x n cells, and what they should be
     multiples of; None where tiles are better computed one by one.
 
     ``depth`` tiles have at least the rows that the device computes at once.  Each ends where a
     strip of any lanes that may compute it ends, and where a whole group of warps does.
     """
-    tuning = plan.tuning.pipeline
+    plan, device, tuning = given.plan, given.device, given.plan.tuning.pipeline
     if m * n < tuning.least_cells or n > tuning.most_columns:
+        return None
+    if n < plan.pipeline_lag and _is_cut(given, m, n):  # too thin for strips of all groups
         return None
     usual = plan.for_size(m, n)
     if usual is None or usual.lane_set.narrow is None:
@@ -193,6 +215,35 @@ def cut(tile: TileShape, given: Given, narrow: str | None) -> Sections | None:
     if given.seen.related():
         return sections_of(plan, *asked, min(few, most))
     return replace(found, square=True)
+
+
+def _transposed(
+    tile: TileShape, given: Given, sections: Sections | None, narrow: str | None
+) -> InSections | None:
+    """A tile of few columns in sections of the transposed tile, where that is sooner done than in
+    strips or in ``sections``: strips are too short for many at once."""
+    plan, scoring, (m, n) = given.plan, given.scoring, tile.size
+    if m <= n or not (plan.may_be_cut(m, n) and scoring.source.symmetric):
+        return None
+    turned, other = tile.turned, replace(given, seen=given.seen.transposed)
+    found = cut(turned, other, other.narrow(m))
+    if found is None:
+        return None
+    own = plan.for_scores(narrow)
+    if sections is None:
+        seconds = own.least_cost(m, n) + own.rows_cost(m)
+    else:
+        seconds = own.cut_cost(sections.cut, m, n) + own.rows_cost(m * sections.count)
+    mixed = mixed_plan(own, scoring, tile) if given.local and tile.best else None
+    if mixed is not None:
+        seconds = min(seconds, mixed.tile_cost(m, n))
+    tuning = plan.tuning.sections
+    prunes = tile.after and plan.lane_set.prunes and sections is None
+    most = tuning.most_cost_beside_pruning if prunes else tuning.most_cost
+    other_seconds = found.plan.cut_cost(found.cut, n, m) + found.plan.rows_cost(n * found.count)
+    if other_seconds >= most * seconds:
+        return None
+    return _in_sections(turned, other, found)
 
 
 def _in_sections(tile: TileShape, given: Given, sections: Sections) -> InSections:

@@ -6,7 +6,7 @@ The kernels, the wavefront engine and the schedule checker all follow this descr
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, pairwise
 
@@ -36,14 +36,34 @@ class TileShape:
     #: Are moves stored?  Are there forbidden pairs?
     moves: bool = False
     forbidden: bool = False
-    #: Are all cells of its top edge equal, and reachable?  May its cells be pruned?
+    #: Are all cells of its top edge, or of its left edge, equal, and reachable?
     level: bool = False
+    level_left: bool = False
+    #: May its cells be pruned?
     after: bool = False
+    #: Is it another tile with rows and columns exchanged?
+    transposed: bool = False
 
     @property
     def size(self) -> tuple[int, int]:
         """Rows and columns."""
         return self.m, self.n
+
+    @property
+    def turned(self) -> TileShape:
+        """The transposed tile."""
+        return replace(
+            self,
+            m=self.n,
+            n=self.m,
+            bottom=self.right,
+            right=self.bottom,
+            rows=self.columns,
+            columns=self.rows,
+            level=self.level_left,
+            level_left=self.level,
+            transposed=not self.transposed,
+        )
 
 
 @dataclass(frozen=True)

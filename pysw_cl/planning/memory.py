@@ -16,7 +16,14 @@ from math import lcm
 from typing import NamedTuple
 
 from . import path_grid, sizes
-from .choose import choose, in_strips, pipeline_bus_bytes, pipeline_slots, whole_pipeline
+from .choose import (
+    choose,
+    in_boxes,
+    in_strips,
+    pipeline_bus_bytes,
+    pipeline_slots,
+    whole_pipeline,
+)
 from .execution import ByRows, HeldWhole, InParts, InStrips
 from .facts import DeviceFacts
 from .geometry import TileShape, spans
@@ -60,14 +67,21 @@ def device_memory(given: Given, m: int, n: int, free_ends: tuple[bool, ...] = NO
     last_row = not given.local and free_ends[1]
     last_column = not given.local and (free_ends[3] or not last_row)
     whole = TileShape(m, n, given.local, bottom=last_row, right=last_column)
-    whole = replace(whole, level=given.local or free_ends[0], after=given.local)
+    level = given.local or free_ends[0], given.local or free_ends[2]
+    whole = replace(whole, level=level[0], level_left=level[1], after=given.local)
     sweeps, plan = _Sweeps(replace(given, seen=replace(given.seen, alike=False))), given.plan
-    shape = plan.tile_shape(m, n)
+    shape, most = plan.tile_shape(m, n), Memory()
+    if given.paths and in_boxes(given, m, n):
+        most, *_ = sweeps.sweep([0, m], [0, n], shape, whole)
+        side = plan.tuning.boxes.side(min(m, n), alone=True)
+        m, n = min(m, side), min(n, side)
+        shape, whole = plan.tile_shape(m, n), TileShape(m, n)
     rows, columns, compressed = [0, m], [0, n], False
     if given.paths:
         fits = partial(path_grid.compresses, plan, given.scoring, given.device, m, n)
         rows, columns, compressed = path_grid.special_lines(plan, m, n, shape, fits)
-    most, *kept = sweeps.sweep(rows, columns, shape, whole)
+    swept, *kept = sweeps.sweep(rows, columns, shape, whole)
+    most = most.or_more(swept)
     if not given.paths or isinstance(plan, StriplessPlan):
         return most
     if compressed:  # first the rows, then the columns
@@ -158,6 +172,7 @@ class _Sweeps:
                     rows=_inside(inner_rows, top, end),
                     columns=_inside(matrix.columns, left, right),
                     level=matrix.level and top == 0,
+                    level_left=matrix.level_left and left == 0,
                 )
                 if one not in seen:
                     buffers, stay = self._tile(one)
@@ -182,6 +197,7 @@ class _Sweeps:
                 rows=(),
                 columns=() if execution.columns else tile.columns,
                 level=tile.level and not execution.rows,
+                level_left=tile.level_left and not execution.columns,
                 bottom=tile.bottom or bool(execution.rows),
                 right=tile.right or n < tile.n,
             )
@@ -190,7 +206,7 @@ class _Sweeps:
             return execution.plan.buffers(tile, self.given.scoring), False
         until_built = execution.until_built if isinstance(execution, InStrips) else None
         ways = [one.buffers for one in (execution, until_built) if one is not None]
-        return max(ways, key=Memory.of), True
+        return max(ways, key=Memory.of), isinstance(execution, InStrips)
 
     def _pipeline(self, tile: TileShape, places: list[int]) -> Memory | None:
         """The memory of a pipeline of tiles as wide as ``tile``, which is as high as the matrix,

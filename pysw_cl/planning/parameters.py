@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
-from math import inf
+from math import ceil, inf
 from operator import attrgetter
 from typing import Any
 
@@ -135,6 +135,12 @@ class BoxTuning:
 
     sides: int = tunable(2, 1, 1 << 10, "rows and columns of the first for each match needed")
     more: int = tunable(64, 0, 1 << 20, "on top: where scores of chance alignments have fallen off")
+    alone: int = tunable(512, 0, 1 << 20, "instead, of a single box: few cells take their latency")
+    least_aspect: int = tunable(16, 1, 1 << 30, "of a pair whose path is found in boxes: few cells")
+
+    def side(self, matches: float, alone: bool) -> int:
+        """Rows and columns of the first box of a path with so many matches."""
+        return ceil(self.sides * matches) + (self.alone if alone else self.more)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from ..scoring.scoring import Scoring
 from .facts import DeviceFacts
 from .geometry import TileShape
 from .lane_sets import LANE_SETS
-from .model.times import CUT, Count, Line, Wave, lag_of
+from .model.times import CUT, STRIP_ROW, Count, Line, Wave, lag_of
 from .parameters import SPACE, Parameter, parameters_of
 from .plan_fields import PlanFields
 from .sizes import moves_bytes
@@ -217,6 +217,14 @@ class Plan(PlanFields):
         wave, checks = self.side_by_side(cut, m, n), (cut.sections - 1) * m
         checking = checks * (1 - cut.proven) * self.machine.of("call").get("check", 0.0)
         return self._section_line(cut, wave.share).seconds(wave, cut.chunk) + checking
+
+    def rows_cost(self, rows: int) -> float:
+        """The cost of the rows of all strips of a tile where a group has a core to itself: lanes
+        enter a strip and leave it.  It is not in other costs, as it is the same for any alpha."""
+        if self.machine.schedulers:
+            return 0.0
+        own = self.machine.of(f"{self.engine}/{self.lanes}").get(STRIP_ROW, 0.0)
+        return own * rows / (self.T * self.B)
 
     def side_by_side(self, cut: Cut, m: int, n: int) -> Wave:
         """The strips of a tile in sections: those of different ones run at once, those of one

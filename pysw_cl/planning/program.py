@@ -39,6 +39,11 @@ class Seen:
     few: bool = False
     alike: bool = False
 
+    @property
+    def transposed(self) -> Seen:
+        """The same of the transposed tile."""
+        return self
+
     def four(self) -> bool:
         """Has the target none but the first four letters of the alphabet?"""
         return self.few

@@ -77,6 +77,11 @@ class MatrixScores:
         """Are there few letters, or count they alike?"""
         return not self.positions and (self.pair is not None or len(self.table) <= FEW_LETTERS)
 
+    @cached_property
+    def symmetric(self) -> bool:
+        """Has a pair of letters the same score whichever of them is the query's?"""
+        return not self.positions and bool(np.array_equal(self.table, self.table.T))
+
     def compared(self, least: int = LOWEST) -> tuple[int, int] | None:
         """(match, mismatch), both raised to ``least``, if compare and select give every score;
         padding is a mismatch, so that is not positive.  Else None."""

@@ -48,10 +48,15 @@ class Engine:
         top edge, ``rows_below`` rows above the last one."""
         return None
 
-    def piped_rows(self, rows: int, columns: int) -> tuple[int, int] | None:
-        """The least rows of a tile of a pipeline in a matrix of this size, and the number that they
-        should be a multiple of."""
+    def piped_rows(self, whole: Rectangle, rows: int) -> tuple[int, int] | None:
+        """The least rows of a tile of a pipeline that computes so many ``rows`` of a matrix, and
+        the number that they should be a multiple of."""
         return None
+
+    def in_boxes(self, whole: Rectangle) -> bool:
+        """Is a path in this matrix best found in boxes before its end, after a sweep without
+        special lines?"""
+        return False
 
     def compresses(self, scoring: Scoring, rows: int, columns: int, lines: int) -> bool:
         """Do ``lines`` special rows of a tile of this size, and as many columns, fit on the device

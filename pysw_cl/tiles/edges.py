@@ -90,6 +90,11 @@ class Edge(Source):
     def read(self, start: int, stop: int) -> Edge:
         return Edge(self.h[start:stop], self.x[start:stop])
 
+    @property
+    def highest(self) -> int:
+        """The highest H."""
+        return int(self.h[0] if self.h.strides == (0,) else self.h.max())
+
     def joined(self, other: Edge) -> Edge:
         """This run followed by another."""
         return Edge(np.concatenate([self.h, other.h]), np.concatenate([self.x, other.x]))

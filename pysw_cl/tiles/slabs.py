@@ -230,7 +230,7 @@ class BestCells:
         if bound is None:
             return False
         best = min(chain(self.hits, [Hit(bound.score, bound.row, bound.column)]))
-        start = max(corner, int(top.h.max()), int(left.h.max()))
+        start = max(corner, top.highest, left.highest)
         if self.floor is not None:
             start = max(start, self.floor)
         longest = min(self.m - area.row, self.n - area.column)

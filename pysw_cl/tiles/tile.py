@@ -9,7 +9,7 @@ of a hit are half-open end coordinates.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import starmap
 from typing import Any, NamedTuple, Protocol
@@ -281,6 +281,23 @@ class TileJob:
     def size(self) -> tuple[int, int]:
         """m and n."""
         return len(self.query), len(self.target)
+
+    @property
+    def transposed(self) -> TileJob:
+        """The same tile with rows and columns exchanged, for a symmetric scoring.  The best cells
+        of equal ones are others."""
+        return replace(
+            self,
+            query=self.target,
+            target=self.query,
+            top=self.left,
+            left=self.above,
+            bottom=self.right,
+            right=self.bottom,
+            after=self.after and self.after[::-1],
+            rows=self.columns,
+            columns=self.rows,
+        )
 
     @property
     def above(self) -> Edge:

@@ -17,7 +17,7 @@ ENGINES = ("reference", "wavefront", "rowscan")
 
 
 #: First boxes that are too small for most paths.
-SMALL = {"boxes.sides": 1, "boxes.more": 0}
+SMALL = {"boxes.sides": 1, "boxes.more": 0, "boxes.alone": 0}
 
 
 def check_all(seed: int, cases: int, most: int, **options: Any) -> None:

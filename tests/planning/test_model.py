@@ -17,7 +17,6 @@ from pysw_cl.planning.facts import DeviceFacts
 from pysw_cl.planning.geometry import cuts, piece, tile_height
 from pysw_cl.planning.model.predict import Foreseen, in_words, predicted
 from pysw_cl.planning.model.runs import (
-    STRIP_ROW,
     Name,
     Strips,
     Work,
@@ -27,7 +26,7 @@ from pysw_cl.planning.model.runs import (
     nonnegative,
     sweep_of,
 )
-from pysw_cl.planning.model.times import GENERIC, Machine, Pace, Wave
+from pysw_cl.planning.model.times import GENERIC, STRIP_ROW, Machine, Pace, Wave
 from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.profile import Profile
 from pysw_cl.planning.program import Given

@@ -126,14 +126,19 @@ FORBIDDEN = {
     "forbidden_score": "int",
 }
 #: More arguments of a launch of many tiles: their descriptors (`TileWord`), and how many they are.
-MANY = {"tiles": "__global const long *restrict", "tile_count": "int"}
+MANY = {
+    "tiles": "__global const long *restrict",
+    "tile_count": "int",
+    # Is the first of equal cells the one in the first column (of sections)?
+    "by_column": "int",
+}
 
 FORMS = {"ticketed": TICKETED, "two-phase": TWO_PHASE}
 #: What a launch of many tiles does not give: the descriptors have it, or it is not there.
 NOT_GIVEN = dict.fromkeys(("left_h", "left_x", "right_h", "right_x", "crossed", "hits"))
 NOT_GIVEN |= dict.fromkeys(
     ("m", "n", "stride", "right", "rows_after", "columns_after", "capacity", "column_count"), 0
-)
+) | {"by_column": 0}
 
 
 def arguments_of(form: str, score: str, forbidden: bool, many: bool) -> dict[str, str]:

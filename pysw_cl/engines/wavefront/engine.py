@@ -15,7 +15,7 @@ from typing import Any
 from ...errors import DeviceError, PlanError
 from ...opencl.buffers import Buffers, RetainedBuffers
 from ...opencl.device import Runtime, Stopwatch
-from ...planning.choose import choose, choose_pipeline, pipeline_rows
+from ...planning.choose import choose, choose_pipeline, in_boxes, pipeline_rows
 from ...planning.execution import ByRows, InParts, InSections, InStrips, TileExecution
 from ...planning.geometry import TileShape
 from ...planning.path_grid import compresses
@@ -132,12 +132,12 @@ class WavefrontEngine(Engine):
             return None
         return RunningPipeline(self.runtime, first, given, job, self.note_memory)
 
-    def piped_rows(self, rows: int, columns: int) -> tuple[int, int] | None:
+    def piped_rows(self, whole: Rectangle, rows: int) -> tuple[int, int] | None:
         """The rows that the device computes at once are divided among the pipeline's tiles; None
         unless the device computes speculatively."""
         if not self._speculative:
             return None
-        return pipeline_rows(self.plan, rows, columns, self.runtime.facts)
+        return pipeline_rows(self._given(whole), rows, whole.shape[1])
 
     def tile_batch(
         self, query: View, target: View, scoring: Scoring, floor: int | None, rows: int
@@ -152,6 +152,15 @@ class WavefrontEngine(Engine):
             return None
         about = self._room, self.note_memory, query, target, rows
         return WavefrontTileBatch(self.runtime, given, score, *about)
+
+    def in_boxes(self, whole: Rectangle) -> bool:
+        """See :func:`pysw_cl.planning.choose.in_boxes`."""
+        return in_boxes(self._given(whole), *whole.shape)
+
+    def _given(self, whole: Rectangle) -> Given:
+        """What decides how the tiles of a matrix are computed, if nobody looks at its letters."""
+        scoring, local = whole.scoring, whole.floor is not None
+        return Given(self.plan, scoring, local, self.runtime.facts, Seen(scoring.source.few))
 
     def compresses(self, scoring: Scoring, rows: int, columns: int, lines: int) -> bool:
         """See `Engine`.  They have half of the device's memory, if it computes speculatively."""
@@ -198,14 +207,25 @@ class WavefrontEngine(Engine):
 
     def _in_sections(self, execution: InSections, job: TileJob, capacity: int) -> TileResult | None:
         """As :meth:`tile`; None if too many sections were refused."""
+        transposed = execution.tile.transposed
+        turned = job.transposed if transposed else job
         with Buffers(self.runtime, small=True, retained=self._room) as buffers:
-            run = SectionsRun(self.runtime, execution, job, buffers, capacity)
+            run = SectionsRun(self.runtime, execution, turned, buffers, capacity)
             if not run.run():
                 growth = self.plan.tuning.sections.growth
                 self._overlaps[_costs(job.scoring)] = growth * execution.sections.overlap
                 return None
             self.note_memory(buffers.bytes)
-            return run.result()
+            result = run.result()
+        if transposed:  # but for its hits, which kernels place in the tile
+            result = replace(
+                result,
+                bottom=result.right,
+                right=result.bottom,
+                rows=result.columns,
+                columns=result.rows,
+            )
+        return result
 
     def note_memory(self, size: int) -> None:
         """Update the peak for a job that takes ``size`` bytes beside the edges on the device."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -60,6 +60,7 @@ class StripsRun:
     ) -> None:
         self.runtime, self.job, self.buffers, self.capacity = runtime, job, buffers, capacity
         self.program, self.grid = execution.program, execution.grid
+        self.transposed = execution.tile.transposed
         self.strip_groups = execution.strip_groups
         self.threshold = least_of(job)
         self.scores = scores_of(job.scoring, self.program.score, self.program.skewed, buffers)
@@ -114,7 +115,8 @@ class StripsRun:
     def _hits(self, cells: NDArray[np.int32], count: int) -> Hits:
         """The first (score, row, column) that are inside the tile and reach the threshold.  A group
         that found no cell has recorded an unreachable score."""
-        real = (cells[:, 0] >= self.threshold) & (cells[:, 1] <= self.grid.m)
+        row = cells[:, 2 if self.transposed else 1]
+        real = (cells[:, 0] >= self.threshold) & (row <= self.grid.m)
         return Hits((cells if real.all() else cells[real])[:, :3], count)
 
     def edge(self, h: Any, x: Any, length: int, h_at: int = 0, x_at: int = 0) -> Edge:
@@ -292,8 +294,12 @@ class TileRun(StripsRun):
 
 def shape_of(job: TileJob) -> TileShape:
     """What is asked of a tile, as far as it decides how it is computed."""
-    level = job.top is not None and job.top.h.strides == job.top.x.strides == (0,)
-    level = level and (job.floor is not None or bool(job.above.h[0] >= UNREACHABLE_BELOW))
+
+    def level(edge: Edge | None) -> bool:
+        if edge is None or not edge.h.strides == edge.x.strides == (0,):
+            return False
+        return job.floor is not None or bool(edge.h[0] >= UNREACHABLE_BELOW)
+
     return TileShape(
         *job.size,
         best=job.best,
@@ -304,7 +310,8 @@ def shape_of(job: TileJob) -> TileShape:
         columns=job.columns,
         moves=job.store_moves,
         forbidden=job.forbidden is not None,
-        level=level,
+        level=level(job.top),
+        level_left=level(job.left),
         after=job.after is not None,
     )
 
@@ -329,14 +336,17 @@ class SeenTile(Seen):
 
     job: TileJob = field(kw_only=True)
 
+    @property
+    def transposed(self) -> Seen:
+        return replace(self, job=self.job.transposed)
+
     def four(self) -> bool:
         return of_four(self.job.target)
 
     def excess(self) -> int:
-        job, top = self.job, self.job.above.h
-        level = top.strides == (0,)
-        highest = max(int(top[0] if level else top.max()), int(job.left.h.max()), job.corner)
-        return highest - (int(top[0]) if job.floor is None else job.floor)
+        job, top = self.job, self.job.above
+        highest = max(top.highest, job.left.highest, job.corner)
+        return highest - (int(top.h[0]) if job.floor is None else job.floor)
 
     def related(self) -> bool:
         return related(self.job.query, self.job.target)

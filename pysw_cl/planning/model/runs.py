@@ -12,19 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...scoring.scoring import MOST_KNOWN
-from ..choose import choose, whole_pipeline
+from ..choose import choose, in_boxes, whole_pipeline
 from ..execution import ByRows, InParts, InSections, InStrips
 from ..geometry import TileShape, piece, tile_height
 from ..path_grid import grid_places, most_pieces
 from ..plan import Plan, StriplessPlan
 from ..program import Given, striped_rows
-from .times import CUT, Machine, Pace, Wave
+from .times import CUT, STRIP_ROW, Machine, Pace, Wave
 
 Floats = NDArray[np.float64]
 #: What a time is called: a subject and a name.
 Name = tuple[str, str]
-#: The time that each row of a lane adds to a strip where a group has a core to itself.
-STRIP_ROW = "strip_row"
 #: What the device does beside columns of strips.
 ON_DEVICE = STRIP_ROW, "check"
 #: Of the grid cells on the path, what is computed where its tiles are known ahead: these are
@@ -105,7 +103,7 @@ def sweep_of(given: Given, m: int, n: int) -> Work:
     work.counts["call", "early_letter"] = min(m + n, EARLY_LETTERS)
     work.counts["call", "long_letter"] = sum(side for side in (m, n) if side > MOST_KNOWN)
     rows, columns = plan.tile_shape(m, n)
-    tile, above, across = TileShape(m, n, best=local, level=local, after=local), 0, 1
+    tile, above, across = TileShape(m, n, local, level=local, level_left=local, after=local), 0, 1
     piped = whole_pipeline(tile, given)
     if piped is not None:  # strips go on from tile to tile
         work.counts["call", "launch"] += -(-m // piped.tile.m) - 1
@@ -137,6 +135,9 @@ def swept_again(given: Given, m: int, n: int, extent: tuple[float, float]) -> Co
     (:mod:`pysw_cl.drivers.traceback`).
     """
     plan, tuning = given.plan, given.plan.tuning.traceback
+    if in_boxes(given, m, n):
+        side = plan.tuning.boxes.side(max(extent), alone=True)
+        m, n = min(m, side), min(n, side)
     most = most_pieces(tuning, m, n)
     down, across = grid_places(tuning, m, 1, most)[1], grid_places(tuning, n, 1, most)[1]
     rows = max(extent[0], min(m, n, down, across, tuning.least_side))
@@ -156,6 +157,8 @@ def _lengths(length: int, size: int) -> Counter[int]:
 def _add(work: Work, execution: InStrips | InSections | ByRows, m: int, n: int, times: int) -> None:
     """Count ``times`` tiles of m x n cells that are computed like this."""
     plan = execution.plan
+    if isinstance(execution, InSections):
+        m, n = execution.tile.size
     if isinstance(execution, ByRows):
         plan = replace(plan, B=plan.soonest((plan.alpha,), m, n)[1])
         subject = f"{plan.engine}/{plan.lanes}"

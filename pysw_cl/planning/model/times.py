@@ -23,6 +23,8 @@ from ..profiles.profile import Numbers
 Count = Any
 #: Seconds that no column is faster than, whatever a profile says: costs are divided by each other.
 LEAST_COLUMN = 1e-13
+#: The time that each row of a lane adds to a strip where a group has a core to itself.
+STRIP_ROW = "strip_row"
 #: What the times of sections have behind the subject of strips that do the same work.
 CUT = "sections"
 #: The name of the time of a column, with alpha and the strips that share a scheduler.
