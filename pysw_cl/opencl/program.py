@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import threading
 import time
 import warnings
@@ -29,8 +28,6 @@ from .listing import DeviceInfo
 HINT = f" (is PoCL's cache folder full or damaged?  See {TROUBLE})"
 #: Between two looks at a program's first launch.
 WATCH_SECONDS = 0.02
-#: What names a device to other processes, too.
-INDEX = re.compile(r"\d+:\d+")
 #: The text of a program, and the compiler's options.
 Key = tuple[str, str]
 #: The types of a kernel's integer arguments.
@@ -179,9 +176,9 @@ def build_apart(runtime: Runtime, programs: Iterable[tuple[KernelSpec, Mapping[s
     ]
     with runtime.lock:
         wanted = [one for one in wanted if one[:2] not in runtime.building]
-        able = wanted and INDEX.fullmatch(runtime.info.index)
-        process = apart.begin(runtime.info.index, wanted) if able else None
-        if process is not None:
+        index = runtime.info.index  # none of a part of a device, or of one that was given
+        able = wanted and index.replace(":", "").isdecimal()
+        if able and (process := apart.begin(index, wanted)) is not None:
             runtime.building.update(dict.fromkeys((one[:2] for one in wanted), process))
 
 

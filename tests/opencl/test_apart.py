@@ -13,7 +13,7 @@ from speculating import constants, pairs, plan_of
 
 import pysw_cl
 from pysw_cl.drivers.align_pair import Search
-from pysw_cl.engines.wavefront import ahead, kernel
+from pysw_cl.engines.wavefront import engine, kernel
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.errors import BuildError
 from pysw_cl.opencl import program
@@ -118,7 +118,7 @@ def test_what_a_path_needs_is_expected(length: int, monkeypatch: pytest.MonkeyPa
     def expects(runtime: Runtime, programs: Any) -> None:
         expected.extend(key_of(runtime, *one) for one in programs)
 
-    monkeypatch.setattr(ahead, "build_apart", expects)
+    monkeypatch.setattr(engine, "build_apart", expects)
     spy(monkeypatch, program, "key_of", after=lambda key, *_: used.append(key))
     get_runtime("auto").forget()
     a, b = pairs("similar", np.random.default_rng(5), length)
@@ -135,7 +135,7 @@ def test_what_the_path_of_a_band_needs_is_expected(monkeypatch: pytest.MonkeyPat
     device_has(monkeypatch, builds_apart=True, speculative=True)
     asked, whole = list[Any](), list[Any]()
     spy(monkeypatch, Search, "sweep_matrix", lambda *how: whole.append(how))
-    spy(monkeypatch, WavefrontEngine, "expect_path", lambda engine, *how: asked.append(how))
+    spy(monkeypatch, WavefrontEngine, "expect_path", lambda of, *how: asked.append(how))
     a, b = pairs("similar", np.random.default_rng(5), 12_000)
     pysw_cl.align(a, b, mode="global", max_cost=6000, device="auto", plan=plan_of("vector"))
     assert asked and not whole

@@ -15,12 +15,13 @@ from typing import Any
 from ...errors import DeviceError, PlanError
 from ...opencl.buffers import Buffers, RetainedBuffers
 from ...opencl.device import Runtime, Stopwatch
+from ...opencl.program import KernelSpec, build_apart
 from ...planning.choose import choose, choose_pipeline, in_boxes, pipeline_rows
 from ...planning.execution import ByRows, InParts, InSections, InStrips, TileExecution
 from ...planning.geometry import TileShape
-from ...planning.path_grid import compresses
+from ...planning.path_grid import batch_plans, compresses, level_steps
 from ...planning.plan import Plan
-from ...planning.program import Given, Seen, is_held
+from ...planning.program import Given, Seen, batch_program, is_held
 from ...planning.sizes import HELD_CELL_BYTES, held_numbers
 from ...scoring.scoring import Scoring
 from ...sequences.view import View
@@ -34,16 +35,19 @@ from ..common import FreeEnd
 from ..held import HeldMatrix
 from ..plans import make_plan
 from ..reference import ReferenceEngine
-from .ahead import build_path
 from .compressed_edge import CompressedEdge
-from .device_traceback import DeviceMoves
+from .device_traceback import TRACE, DeviceMoves, traceback_defines
+from .kernel import spec_of
 from .pipeline import RunningPipeline
 from .sections import SectionsRun
 from .tile import TileRun, given_of, of_four, shape_of
-from .tile_batch import WavefrontTileBatch
+from .tile_batch import EDGE_GROUPS, TAKE_EDGES, WavefrontTileBatch
+from .tile_batch_layout import FIND_ENTRIES, FINDERS
 
 #: Executions of small tiles that a thread keeps.
 MOST_KNOWN = 1024
+#: Tiles between the path and the lines around it may be so many times as high as wide.
+HIGH = 8
 
 
 class WavefrontEngine(Engine):
@@ -187,8 +191,35 @@ class WavefrontEngine(Engine):
         return matrix
 
     def expect_path(self, whole: Rectangle, steps: tuple[int, int]) -> None:
-        if self.runtime.traits.builds_apart:
-            build_path(self.runtime, self.plan, whole, steps)
+        """Other processes build what the path probably needs, if this thread has not expected one
+        like it before."""
+        if not self.runtime.traits.builds_apart or whole.forbidden is not None:
+            return
+        runtime, plan, scoring = self.runtime, self.plan, whole.scoring
+        expected: set[tuple[object, ...]] = runtime.kept("expected", set)
+        (m, n), local, file = whole.shape, whole.floor is not None, scoring.source.file
+        like = file, local, max(steps).bit_length(), min(m, n).bit_length()
+        if like in expected:
+            return
+        expected.add(like)
+        given, tuning = self._given(whole), plan.tuning.speculation
+        score = given.narrow(n)
+        long = min(m, n) >= tuning.least_sides * tuning.side
+        more: list[tuple[KernelSpec, dict[str, int]]] = []
+        if score is not None and long and level_steps(max(steps), 1, tuning):
+            level, moves = batch_plans(plan.for_scores(score))
+            swept = batch_program(level, given, score, moves=False)
+            build_apart(runtime, [(spec_of(swept), swept.defines)])
+            more = [(FIND_ENTRIES, {"FINDERS": FINDERS})]
+            more += [(TAKE_EDGES, {"EDGE_GROUPS": EDGE_GROUPS, "LOCAL": int(local)})]
+            stored = [batch_program(moves, given, file, moves=True)]
+        else:
+            tiles = (TileShape(steps[0], -(-steps[1] // k), moves=True) for k in (1, HIGH))
+            found = (choose(tile, given) for tile in tiles)
+            stored = [one.program for one in found if isinstance(one, InStrips)]
+        for one in stored:
+            trace = TRACE, traceback_defines(runtime, one.T, one.plan.alpha)
+            build_apart(runtime, [*more, (spec_of(one), one.defines), trace])
 
     @property
     def box_paths(self) -> Boxes:
