@@ -10,13 +10,32 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 from contextlib import suppress
 from pathlib import Path
+
+#: A process that takes longer to build has probably ended without.
+MOST_SECONDS = 60.0
+
+
+def claimed(mark: Path) -> bool:
+    """Claim the build of a program for a process that begins now; False if another one has it.
+    ``mark``: the file that is there when it is done."""
+    claim = mark.with_suffix(".begun")
+    with suppress(OSError):
+        claim.parent.mkdir(parents=True, exist_ok=True)
+        if claim.exists() and time.time() - claim.stat().st_mtime < MOST_SECONDS:
+            return False
+        claim.touch()
+    return True
 
 
 def begin(index: str, programs: list[tuple[str, str, str]]) -> subprocess.Popen[bytes] | None:
     """A process, which may outlive this one, that builds ``programs`` (texts, compiler options,
-    files that say when each is done) for the device with this index; None if none can be begun."""
+    marks that it gives them) for the device with this index; None if there is nothing to do, or
+    none can be begun."""
+    if not programs:
+        return None
     nowhere = subprocess.DEVNULL
     with suppress(OSError), tempfile.TemporaryFile("w+") as given:
         json.dump({"path": sys.path, "index": index, "programs": programs}, given)
@@ -35,10 +54,9 @@ def main() -> None:
     platform, device = map(int, given["index"].split(":"))
     chosen = cl.get_platforms()[platform].get_devices()[device]
     context = cl.Context([chosen])
-    for text, options, done in given["programs"]:
+    for text, options, mark in given["programs"]:
         cl.Program(context, text).build(options, [chosen])
-        Path(done).parent.mkdir(parents=True, exist_ok=True)
-        Path(done).touch()
+        Path(mark).with_suffix(".begun").replace(mark)
 
 
 if __name__ == "__main__":

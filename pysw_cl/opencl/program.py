@@ -166,20 +166,18 @@ def _mark(runtime: Runtime, key: Key) -> Path | None:
 
 
 def build_apart(runtime: Runtime, programs: Iterable[tuple[KernelSpec, Mapping[str, int]]]) -> None:
-    """Let another process build those of these programs that were not built before, where that
-    spares this one the time (`DeviceTraits.builds_apart`)."""
-    wanted = [
-        (*key_of(runtime, spec, defines), str(mark))
-        for spec, defines in programs
-        if not known_built(runtime, spec, defines)
-        and (mark := _mark(runtime, key_of(runtime, spec, defines))) is not None
-    ]
-    with runtime.lock:
-        wanted = [one for one in wanted if one[:2] not in runtime.building]
-        index = runtime.info.index  # none of a part of a device, or of one that was given
-        able = wanted and index.replace(":", "").isdecimal()
-        if able and (process := apart.begin(index, wanted)) is not None:
-            runtime.building.update(dict.fromkeys((one[:2] for one in wanted), process))
+    """Let another process build those of these programs that were not built before and that no
+    process builds now, where that spares this one the time (`DeviceTraits.builds_apart`)."""
+    index, wanted = runtime.info.index, dict[Key, str]()
+    if not index.replace(":", "").isdecimal():  # a part of a device, or one that was given
+        return
+    for spec, defines in programs:
+        mark = _mark(runtime, key := key_of(runtime, spec, defines))
+        if mark is not None and not mark.exists() and apart.claimed(mark):
+            wanted[key] = str(mark)
+    process = apart.begin(index, [(*key, mark) for key, mark in wanted.items()])
+    if process is not None:
+        runtime.building.update(dict.fromkeys(wanted, process))
 
 
 def wait(runtime: Runtime, event: Any) -> None:

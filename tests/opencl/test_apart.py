@@ -17,6 +17,7 @@ from pysw_cl.engines.wavefront import engine, kernel
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.errors import BuildError
 from pysw_cl.opencl import program
+from pysw_cl.opencl.apart import claimed
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.opencl.program import KernelSpec, build, build_apart, key_of, known_built
 
@@ -43,7 +44,9 @@ def test_a_program_is_built_by_another_process_and_then_read() -> None:
     build_apart(runtime, [wanted])
     (apart,) = runtime.building.values()
     build_apart(runtime, [wanted])
-    assert list(runtime.building.values()) == [apart]
+    other = runtime_of(RIGHT)  # of another process
+    build_apart(other, [wanted])
+    assert list(runtime.building.values()) == [apart] and not other.building
     runtime.settle()
     assert known_built(runtime, *wanted) and not runtime.programs
     assert build(runtime, *wanted) is runtime.programs[key_of(runtime, *wanted)]
@@ -85,6 +88,12 @@ def test_one_that_cannot_be_built_says_so_when_it_is_needed() -> None:
     assert not known_built(runtime, SPEC, {})
     with pytest.raises(BuildError):
         build(runtime, SPEC, {})
+
+
+def test_a_claim_does_not_last(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert claimed(tmp_path / "built" / "one") and not claimed(tmp_path / "built" / "one")
+    monkeypatch.setattr("pysw_cl.opencl.apart.MOST_SECONDS", 0.0)
+    assert claimed(tmp_path / "built" / "one")
 
 
 def test_a_process_that_cannot_be_started_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
