@@ -190,8 +190,7 @@ def flag(value: Any, name: str) -> bool:
 
 
 def whole_number(value: Any, name: str, least: int, what: str = "") -> int:
-    """The integer ``value``, which is ``least`` or more; else the message says ``what`` it must
-    be."""
+    """The integer ``value``, at least ``least``; else the message says ``what`` it must be."""
     try:
         number = least - 1 if isinstance(value, bool) else operator.index(value)
     except Exception:

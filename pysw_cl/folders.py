@@ -58,8 +58,7 @@ def usual_cache() -> Path:
 
 @cache
 def cache_folder() -> Path:
-    """The cache folder of this user: the usual one, or one below TMPDIR, which a CacheWarning
-    says once, if that cannot be written."""
+    """The user's cache folder: the usual one or, with a CacheWarning, one below TMPDIR."""
     usual = usual_cache()
     there = next(folder for folder in (usual, *usual.parents) if folder.exists())
     if usual.is_absolute() and os.access(there, os.W_OK | os.X_OK):

@@ -60,8 +60,7 @@ class Tally:
         return known and (self.scoring.protein or bool(self.scoring.unknown))
 
     def add(self, letters: Letters, others: bool = True) -> None:
-        """Count the letters (uint8, ASCII) of a sequence.  ``others``: may some of them be scored
-        as others?"""
+        """Count letters (uint8, ASCII).  ``others``: may some of them be scored as others?"""
         scoring = self.scoring
         self.letters += len(letters)
         for start in range(0, len(letters), PIECE):
@@ -96,8 +95,7 @@ def _has_amino_acid(letters: Letters) -> bool:
 
 
 def tally_of_pairs(pairs: Sequence[Any] | Batch, scoring: Scoring) -> Tally:
-    """The letters of many pairs of sequences of any kind; of prepared ones they are counted
-    once."""
+    """The letters of many pairs of sequences of any kind; a `Batch` keeps its tally."""
     if not isinstance(pairs, Batch):
         return tally_of(chain.from_iterable(pairs), Tally(scoring))
     key = (scoring.letters, scoring.own_bytes, scoring.stand_ins, scoring.unknown)
@@ -122,8 +120,7 @@ def tally_of(halves: Iterable[Any], tally: Tally) -> Tally:
 
 
 def advise_tally(tally: Tally, mode: str, cells: int) -> None:
-    """Warn about letters that were counted, and of the linear phase when enough cells were compared
-    locally, once for each scoring."""
+    """Warn about letters that were counted, and, once a scoring, of the linear phase."""
     if tally.letters:
         warn_of_letters(tally)
     if mode != "local":
@@ -187,10 +184,8 @@ def is_linear(scoring: Scoring) -> bool:
 
 def mean_global_score(scoring: Scoring, letters: int = SIDE) -> tuple[float, float]:
     """The mean score a letter of global alignments of random pairs of ``letters`` letters each, and
-    its standard error, both in the scoring's own integers.
-
-    Letters have the frequencies of Robinson & Robinson (1991) in protein alphabets, and are all as
-    frequent in others."""
+    its standard error, both in the scoring's own integers.  Letters have the frequencies of
+    Robinson & Robinson (1991) in protein alphabets, and are all as frequent in others."""
     usual = NUCLEOTIDES if is_nucleotide(scoring.letters) else scoring.letters
     codes = np.frombuffer((AMINO_ACIDS if scoring.protein else usual).encode(), np.uint8)
     shares = np.array(FREQUENCIES if scoring.protein else [1.0] * len(codes))
@@ -204,8 +199,7 @@ def mean_global_score(scoring: Scoring, letters: int = SIDE) -> tuple[float, flo
 def _global_scores(
     scoring: Scoring, q: NDArray[np.uint8], t: NDArray[np.uint8]
 ) -> NDArray[np.int32]:
-    """The global scores of pairs of sequences of equal length (letters x pairs, codes), row by row
-    (Gotoh 1982); the gaps along a row are a running maximum."""
+    """The global scores of pairs (letters x pairs, codes), row by row (Gotoh 1982)."""
     opening, extend = scoring.gap_open, scoring.gap_extend
     ahead = (extend * np.arange(len(q) + 1, dtype=np.int32))[:, None]
     h = np.repeat(-(opening + ahead), q.shape[1], axis=1)

@@ -362,8 +362,7 @@ def _kind(job: Job) -> Kind:
 
 
 def job_of(a: Any, b: Any, options: RangeOptions, quiet: bool = True) -> Job:
-    """What is to be computed for a query and a target, both checked.  Not ``quiet``: what is odd
-    about them is a warning at the call of what called this one's caller."""
+    """What is to be computed for two sequences.  Unless ``quiet``, odd ones give a warning."""
     ranges, scoring = (options.query_range, options.target_range), options.scoring
     a = a.sequence if isinstance(a, PositionMatrix) else a
     query = as_sequence(a, "query", False, scoring.alphabet)

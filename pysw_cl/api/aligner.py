@@ -135,9 +135,7 @@ class Aligner:
         target_range: Range = None,
         progress: Progress | bool | None = None,
     ) -> list[Alignment]:
-        """The best local alignments that share no aligned pair; see :func:`pysw_cl.align_top`.
-
-        Raises InputError if the aligner's mode is global."""
+        """See :func:`pysw_cl.align_top`.  Raises InputError unless the aligner's mode is local."""
         if self._given["mode"] != "local":
             raise InputError("align_top finds local alignments, and this Aligner's mode is global")
         if self._given["second_best"]:

@@ -26,8 +26,7 @@ SECONDS, SHARE, LEAST = 3.0, 0.2, 1.0
 
 @contextmanager
 def telling(progress: Progress | bool) -> Iterator[RunProgress]:
-    """What tells a callback of a run, and of builds in this thread; for True a bar, which ends with
-    the run."""
+    """Tells a callback of a run and of builds in this thread; for True it is a bar."""
     with contextlib.ExitStack() as stack:
         if isinstance(progress, bool):
             progress = stack.enter_context(contextlib.closing(ProgressBar(leave=True)))
@@ -64,8 +63,7 @@ class ProgressBar:
         threading.Thread(target=self._run, name="pysw_cl bar", daemon=True).start()
 
     def expect(self, pairs: int | None = None, cells: int | None = None) -> None:
-        """The runs that follow are parts of one: so many pairs, and so many cells (None: nobody
-        knows).  `begin` is called before each of them."""
+        """The runs that follow are parts of one, of so many pairs and cells (None: unknown)."""
         with self._lock:
             self._pairs, self._cells = pairs, cells
             #: Pairs and cells of the runs that are done; cells and stage of the run now.
@@ -118,8 +116,7 @@ class ProgressBar:
 
     @contextmanager
     def hidden(self, seconds: float = 0.0) -> Iterator[None]:
-        """A context in which the line is wiped, to write something else to the same terminal.  It
-        is drawn again, but not before so many seconds after it."""
+        """Wipe the line for a while.  It is drawn again, but not before so many seconds."""
         with self._lock:
             was, self._shown = self._shown, False
             if was:

@@ -260,8 +260,7 @@ def first_uses(runtime: Runtime) -> dict[str, dict[str, float]]:
 
 
 def others() -> float:
-    """Seconds so far that each of this process's processors worked for others, on average; 0 where
-    the system does not say it (Linux does)."""
+    """Seconds so far that each of our processors worked for others; 0 where nobody says it."""
     if not (hasattr(os, "sched_getaffinity") and STAT.exists()):
         return 0.0
     own = {f"cpu{number}" for number in os.sched_getaffinity(0)}

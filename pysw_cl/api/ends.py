@@ -215,8 +215,7 @@ def trace_ends(
 def trace_ends_with(
     a: Any, b: Any, ends: Any, options: TraceOptions, resources: Resources, known: bool = False
 ) -> list[Alignment]:
-    """`trace_ends`, with options that are checked.  ``known``: the ends are those that `best_ends`
-    found, so that a wrong score is no mistake of the caller."""
+    """`trace_ends`, with options that are checked.  ``known``: did `best_ends` find the ends?"""
     if options.strand == "both":
         return _of_strands(a, b, ends, options, resources, known)
     started = time.perf_counter()

@@ -171,8 +171,7 @@ def _records(path: Place, reader: Any, given: dict[str, Any]) -> Iterator[Record
 
 
 def place_of(path: Any, needs: str) -> Any:
-    """The name of a file, or a stream, which has the attribute that it ``needs``.  Raises
-    InputError for anything else."""
+    """The name of a file, or a stream with the attribute ``needs``.  Raises InputError."""
     if isinstance(path, io.RawIOBase | io.BufferedIOBase):
         raise InputError("path must be the name of a file or a stream of text, not one of bytes")
     named = isinstance(path, str | bytes | os.PathLike) or not hasattr(path, needs)
@@ -260,8 +259,7 @@ def _table_rows(
 
 
 def _twos(value: Any, what: str) -> Any:
-    """A list of pairs (of text, for "names"), or None.  Raises InputError, naming the argument,
-    for anything else."""
+    """A list of pairs (of text, for "names"), or None.  Raises InputError for anything else."""
     if value is None:
         return None
     found = value if isinstance(value, Sequence) else items(value, what)

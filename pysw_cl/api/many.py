@@ -125,9 +125,7 @@ def align_many_with(
     resources: Resources,
     aligners: AbstractContextManager[PairAligner] | None = None,
 ) -> tuple[NDArray[Any], Stats]:
-    """`align_many` with what the run cost, with options that are checked.
-
-    ``aligners``: gives the aligner that is used; default: a new one."""
+    """`align_many` and its cost, with options that are checked, by a new aligner or one given."""
     pairs, options = of_first(pairs, options, bool(resources.progress))  # told of all cells
     with aligners or PairAligner(options, resources) as aligner:
         if isinstance(pairs, list | tuple | Batch):

@@ -154,10 +154,9 @@ class PairAligner:
 def _run_strands(
     driver: BatchDriver, pairs: Sequence[Any], options: ManyOptions, choose: Choose | None
 ) -> None:
-    """Run the batches of the strands that are asked for.
-
-    Of "both", all scores are computed first, and then the paths on the better strands; of long
-    targets all ends, and then what is near them."""
+    """Run the batches of the strands that are asked for.  Of "both", all scores are computed first,
+    and then the paths on the better strands; of long targets all ends, and then what is near
+    them."""
     output, found = options.output, driver.one.found
     if options.strand == "plus":
         driver.run(pairs, output, found, choose=choose)

@@ -57,8 +57,7 @@ class DonePart(NamedTuple):
 
 
 def alignments_of(part: DonePart, options: ManyOptions) -> Iterator[Alignment]:
-    """The rows of a part as `align` gives its results, for what prints these: the path with output
-    "path" only.  What they cost is the part's; theirs is empty."""
+    """The rows of a part as `align` gives its results; what they cost is the part's."""
     of = options.scoring.alphabet
     pairs = [
         (as_sequence(a, "query", False, of), as_sequence(b, "target", False, of))

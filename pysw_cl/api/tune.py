@@ -139,8 +139,7 @@ class SubjectTuning:
     def _search(
         self, what: str, cases: Sequence[Case], strategy: Strategy | None, share: float = 1.0
     ) -> tuple[Runner, Values | None]:
-        """A search for a share of the seconds; where there are several ``cases``, by the geometric
-        mean of their times."""
+        """A search for a share of the seconds, by the geometric mean over ``cases``."""
         timers = [TileTimer(self.subject, case, *self.size) for case in cases]
 
         def measure(values: Values) -> float:

@@ -67,8 +67,7 @@ def finish_file(file: IO[Any], part: Path, path: Path) -> None:
 
 
 def cannot_write(path: Path, error: OSError, begun: bool = True) -> CheckpointError:
-    """The exception for a ``path`` that cannot be written; ``begun``: it belongs to a checkpoint
-    that has something saved."""
+    """The error for a ``path`` that cannot be written.  ``begun``: is anything saved there?"""
     sound = "what was saved before is sound: free space or make the folder writable, then resume"
     advice = sound if begun else "give a folder that can be written"
     return CheckpointError(f"cannot write {path}: {error.strerror or error}; {advice}")
@@ -98,8 +97,7 @@ class Piece(NamedTuple):
 
 
 class SealedWriter:
-    """Writes one sealed file, which appears at ``path`` when :meth:`seal` is done.  Raises
-    CheckpointError if the file cannot be written (disk full, no permission)."""
+    """Writes one sealed file, which appears at ``path`` by `seal`.  Raises CheckpointError."""
 
     def __init__(self, path: Path) -> None:
         self.path, self._part = path, path.with_name(path.name + ".part")
@@ -209,8 +207,7 @@ def _narrow(values: Ints) -> tuple[int, bytes]:
 
 
 def pack_edge(edge: Edge) -> bytes:
-    """An edge of at least one cell, compressed.  Differences wrap in 32 bits, so every value is
-    restored exactly."""
+    """An edge of at least one cell, compressed; differences wrap, so nothing is lost."""
     step, gap = np.zeros_like(edge.h), edge.h - edge.x
     np.subtract(edge.h[1:], edge.h[:-1], out=step[1:])
     (wide_step, steps), (wide_gap, gaps) = _narrow(step), _narrow(gap)
@@ -229,11 +226,9 @@ def unpack_edge(payload: bytes, cells: int) -> Edge:
 
 
 class Writer:
-    """A thread that performs tasks in order; ``seconds``: how long it has worked.
-
-    After an error it performs no more tasks, and each later :meth:`do` and :meth:`flush` raises
-    that error.  ``file``: the one written last, which :meth:`close` closes.
-    """
+    """A thread that performs tasks in order; ``seconds``: how long it has worked.  After an error
+    it performs no more tasks, and each later :meth:`do` and :meth:`flush` raises that error.
+    ``file``: the one written last, which :meth:`close` closes."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -280,8 +275,7 @@ def writing() -> Iterator[Writer]:
 
 
 class EdgeWriter:
-    """Writes edges to a sealed file by a thread, which creates it when the first cells come.
-    ``bytes``: the size of the file, 0 until it is sealed."""
+    """Writes edges to a sealed file by a thread.  ``bytes``: its size, 0 until it is sealed."""
 
     def __init__(self, writer: Writer, path: Path, facts: Mapping[str, Any]) -> None:
         self._writer, self.path, self._facts = writer, path, facts

@@ -53,11 +53,8 @@ class SavedRun:
 
 class SlabHeights:
     """Chooses the heights of the slabs of m x n cells: even, and whole strips of the plan where
-    possible.
-
-    Without a ``disk_size`` there are at most ``most_rows`` special rows.  Speed and file size are
-    predicted from the last slab.
-    """
+    possible.  Without a ``disk_size`` there are at most ``most_rows`` special rows.  Speed and file
+    size are predicted from the last slab."""
 
     def __init__(self, m: int, n: int, plan: Plan, run: SavedRun) -> None:
         self._stop_at, self._tuning = run.stop_at, plan.tuning.saving
@@ -104,8 +101,7 @@ class SlabHeights:
         return self._used + reserved(self._tuning) + self._row_bytes
 
     def height(self, todo: int, rows: int) -> int:
-        """The height of the next slab.  ``todo`` rows are left to be computed in all, ``rows`` of
-        them above the next slab that is saved already."""
+        """The height of the next slab: ``todo`` rows are left, ``rows`` up to a saved slab."""
         height = ceil(rows / max(1, rows // self._shortest(todo)))
         if self._stop_at is not None and self._row_seconds and not self._in_pipeline:
             height = min(height, int((self._stop_at - time.monotonic()) / self._row_seconds))

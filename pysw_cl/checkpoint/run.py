@@ -109,8 +109,7 @@ class SavedStrand(StrandStore):
 
 
 class SavedTraceback:
-    """The traceback from ``end``, saved in parts that are at least ``least_seconds`` apart.
-    ``path``: as far as earlier runs came."""
+    """The traceback from ``end``, saved in parts.  ``path``: as far as earlier runs came."""
 
     def __init__(self, run: SavedRun, end: Hit, least_seconds: float) -> None:
         self._run, self._end, self._least_seconds = run, end, least_seconds

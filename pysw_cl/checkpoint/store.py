@@ -75,8 +75,7 @@ PIECE = 1 << 19
 
 @dataclass(frozen=True)
 class StoredResources:
-    """The resources that a checkpoint stores: the defaults of a resumed run.  Device objects,
-    callbacks and ``stop_after`` are each run's own."""
+    """What a checkpoint stores of the resources; objects and callbacks are each run's own."""
 
     prune: bool
     #: The diagonal band (`AlignResources.band_cost`): "auto", a number, or None.
@@ -102,9 +101,7 @@ class StoredResources:
         return cls(resources.prune, cost, device, plan, resources.disk_size, left_align)
 
     def resumed(self, given: ResumeResources) -> AlignResources:
-        """The resources of a resumed run: those ``given``, else the stored ones.
-
-        A stored plan is not used on another device."""
+        """The resources ``given``, else the stored ones; another device gets no stored plan."""
         stored = {**vars(self), "plan": self.plan if given.device is None else None}
         del stored["left_align"]
         return AlignResources(**stored | {k: v for k, v in vars(given).items() if v is not None})
@@ -133,10 +130,8 @@ class Store:
     def begin(
         cls, folder: str | os.PathLike[str], job: Job, resources: StoredResources
     ) -> Iterator[Store]:
-        """The folder for a job: a new one, or that of an earlier run of the same job.
-
-        Raises CheckpointError if the folder holds anything else, is in use, or cannot be written.
-        """
+        """The folder for a job: a new one, or that of an earlier run of the same job.  Raises
+        CheckpointError if the folder holds anything else, is in use, or cannot be written."""
         path = Path(folder)
         with to_write(path, begun=False):
             path.mkdir(parents=True, exist_ok=True)
@@ -166,11 +161,9 @@ class Store:
     @classmethod
     @contextlib.contextmanager
     def open(cls, folder: str | os.PathLike[str]) -> Iterator[Store]:
-        """The folder of a run that is to be continued.
-
-        Raises CheckpointError if it holds no checkpoint, is in use or of another format version, or
-        if the job or its sequences are damaged.
-        """
+        """The folder of a run that is to be continued.  Raises CheckpointError if it holds no
+        checkpoint, is in use or of another format version, or if the job or its sequences are
+        damaged."""
         path = Path(folder)
         try:
             (path / "job.json").stat()
@@ -295,8 +288,7 @@ class Store:
 
 
 def keep_result(folder: Path) -> None:
-    """Remove all but the result from the checkpoint of a finished run.  A run of the same job with
-    the same letters reads it."""
+    """Remove all but the result of a finished run, which a run of the same job reads."""
     with to_write(folder):
         (folder / "thin").touch()
         for name in ("query", "target", "rows-*", "walk-*", "band-*", "whole"):
@@ -307,7 +299,6 @@ def keep_result(folder: Path) -> None:
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Lock the folder against other runs.  The lock ends with the process, even if it is killed.
-
     One that cannot be written is locked, as far as it can be, if a result may be read from it."""
     name, exclusive = folder / "lock", True
     with contextlib.ExitStack() as stack:

@@ -181,10 +181,8 @@ def rows_of(slab: SealedFile) -> tuple[int, int]:
 
 def _sound_slabs(store: Store, every: bool, columns: list[int]) -> list[SealedFile]:
     """The sound slabs with these special ``columns`` (others are of another plan), from top to
-    bottom, without overlap.
-
-    All of each file is read and checked.  Without ``every`` only the last one is; of the others
-    only the facts are checked."""
+    bottom, without overlap.  All of each file is read and checked.  Without ``every`` only the last
+    one is; of the others only the facts are checked."""
     slabs: list[SealedFile] = []
     found = [(*rows_of(file), file) for file in store.sealed("rows-*")]
     for _, end, file in sorted(found, key=lambda slab: (-slab[1], slab[0])):

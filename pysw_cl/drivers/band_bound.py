@@ -129,8 +129,7 @@ class Band:
         return self.spans[row]
 
     def passed(self, row: int, column: int, edge: Edge) -> bool:
-        """Narrow the band by ``edge``: the cells of row ``row`` (from 1) after the first ``column``
-        ones.  Returns False if the sweep is to end here."""
+        """Narrow the band by the cells of ``row`` after ``column``; False ends the sweep."""
         if self._least is None:
             return True
         bound, h = self._bound, edge.h.astype(np.int64)

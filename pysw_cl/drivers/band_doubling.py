@@ -205,8 +205,7 @@ class BandChoice:
 
 @dataclass(frozen=True)
 class BandTiles:
-    """How a band of an m x n matrix is cut into tile rows.  A tile row of r rows and a band of w
-    diagonals has r + w columns."""
+    """The tile rows of a band: r rows and w diagonals make a tile row of r + w columns."""
 
     m: int
     n: int

@@ -125,8 +125,7 @@ class BatchDriver(Batches):
         self._begin(part, how)
 
     def _counted(self, part: Part, turned: bool) -> Part:
-        """Start the batches of pairs whose matches are counted in the sweep, because they are
-        large; returns the others."""
+        """Start the batches of large pairs, counted in the sweep; returns the others."""
         large = part.cells > self.tuning.counted_cells
         if large.any():
             large &= ~self._far(part)
@@ -263,8 +262,7 @@ class Pieces:
         self.whole, self.part = whole, Part(np.arange(len(owner)), whole.text, pairs)
 
     def best(self, found: PairResults) -> Ints:
-        """The best score of each pair and, if there are ends, the row and the column of the first
-        one in row-major order (numbers x pairs); ``found``: those of the pieces."""
+        """The best scores and, if known, their first rows and columns (numbers x pairs)."""
         values = found.values
         scores = values["score"]
         if "target_end" not in values:

@@ -36,10 +36,8 @@ Bools = NDArray[np.bool_]
 
 
 class Batches:
-    """What is under way on a `BatchEngine`.
-
-    ``one`` aligns single pairs and names what is wrong with a pair.  ``done(cells, pairs)`` is
-    called as results arrive."""
+    """What is under way on a `BatchEngine`.  ``one`` aligns single pairs and names what is wrong
+    with a pair.  ``done(cells, pairs)`` is called as results arrive."""
 
     def __init__(
         self,
@@ -75,8 +73,7 @@ class Batches:
         self.tops: dict[int, tuple[Tops, int, Ints]] = {}
 
     def _begin(self, part: Part, how: str, wanted: str = "") -> None:
-        """Start the batches of a part, each pair in the narrowest lanes that may hold it.
-        ``wanted``: see `under_way`; "": the same as ``how``."""
+        """Start batches, each pair in its narrowest lanes.  ``wanted``: see `under_way`."""
         engine, wanted = self.engine, wanted or how
         counts = how == "counts"
         least = max(16 if counts else 8, self.least_width)
@@ -137,8 +134,7 @@ class Batches:
         return part.take(~alone)
 
     def _finish(self, most: int = 0) -> None:
-        """Wait for the oldest batches and take their results, until ``most`` are under way.  Pairs
-        that outgrew their lanes start again in wider ones."""
+        """Take the results of the oldest batches, until ``most`` are under way."""
         while len(self.under_way) > most:
             part, width, how, wanted, lent, batch = self.under_way.popleft()
             batch.finish(None if self.found.paths is None else self.found.paths.room)
@@ -212,8 +208,7 @@ class Batches:
         return many and not self.scoring.by_position  # whose kernels begin with the first position
 
     def _take(self, part: Part, batch: Running, sure: Bools) -> None:
-        """Take the results of a batch; those of pairs that are not ``sure``, because they have
-        outgrown their lanes, will be found again."""
+        """Take the results of a batch; pairs that are not ``sure`` will be found again."""
         found, traced, values = batch.found, batch.traced, self.found.values
         if part.whole is not None:  # rows and columns of the whole matrix
             found[1:3] += part.whole[:, 1:3].T
@@ -240,8 +235,7 @@ class Batches:
         self.done(int(cells[sure].sum()), int(sure.sum()))
 
     def _take_paths(self, part: Part, batch: Running, sure: Bools) -> None:
-        """Take the paths, and second best ends.  A ``sure`` pair is aligned again alone if its path
-        does not score what the sweep found."""
+        """Take the paths, and second best ends.  A path that scores otherwise is found again."""
         traced, found = batch.traced, batch.found
         assert traced is not None
         if batch.runs is not None:
@@ -257,8 +251,7 @@ class Batches:
         self._again(part, bad, traced[5], found[0])
 
     def _again(self, part: Part, wrong: Bools, found: Ints, scores: Any) -> None:
-        """Align the ``wrong`` pairs alone, whose paths in the batch have other ``scores`` than were
-        ``found``."""
+        """Align the ``wrong`` pairs alone: their paths score what was ``found``, not ``scores``."""
         for k in np.flatnonzero(wrong).tolist():
             number = int(part.index[k])
             self.one.align(number)

@@ -51,8 +51,7 @@ class Part:
         return len(self.index)
 
     def once(self, what: Any, made: Callable[[], T]) -> T:
-        """What ``made`` gives, which is the same every time: prepared pairs are aligned again and
-        again.  ``what`` names it."""
+        """What ``made`` gives, kept under the key ``what`` for pairs that are aligned again."""
         if what not in self._known:
             self._known[what] = made()
         found: T = self._known[what]
@@ -78,8 +77,7 @@ class Part:
         return Part(self.index, self.text, pairs, whole=whole)
 
     def turned(self, minus: NDArray[np.bool_]) -> Part:
-        """The same with the reverse complements of the queries that are on the ``minus`` strand (a
-        value for each pair).  They follow the other letters, which pairs may share."""
+        """The same with the queries on the ``minus`` strand (a value each) reverse complemented."""
         if not minus.any():
             return self
         starts, lengths = (self.pairs[minus, k].astype(np.int64) for k in (0, 1))
@@ -121,11 +119,8 @@ class Part:
 
     def in_order(self, lanes: int) -> Part:
         """The pairs in an order that gives each group of ``lanes`` pairs similar lengths, long ones
-        first.
-
-        Pairs sorted by target length are cut into runs; a run has about as many groups as there are
-        runs.  Each run is sorted by query length.
-        """
+        first.  Pairs sorted by target length are cut into runs; a run has about as many groups as
+        there are runs.  Each run is sorted by query length."""
 
         def made() -> Part | None:
             m, n = self.m, self.n
@@ -159,8 +154,7 @@ def blame(k: int, error: PyswError) -> PyswError:
 
 
 def as_halves(pairs: Sequence[Any], first: int = 0) -> list[Any]:
-    """Queries and targets in turn.  ``first`` is the number of the first pair; InputError names a
-    value that is not a pair."""
+    """Queries and targets in turn.  InputError names what is no pair, counted from ``first``."""
     if not (set(map(type, pairs)) <= {tuple, list} and set(map(len, pairs)) <= {2}):
         for k, pair in enumerate(pairs, first):
             text = isinstance(pair, str | bytes | bytearray)
@@ -174,8 +168,7 @@ def as_halves(pairs: Sequence[Any], first: int = 0) -> list[Any]:
 
 
 def of_each(halves: list[Any], first: int, make: Callable[[Any, str], T]) -> list[T]:
-    """What ``make`` gives of each of some sequences, and of what each is ("query" or "target").
-    ``first``: the number of their first pair, for errors."""
+    """What ``make(half, "query" or "target")`` gives; errors count pairs from ``first``."""
     known: dict[int, T] = {}  # the same object comes again and again where all meet all
     k = 0
     try:
@@ -188,16 +181,14 @@ def of_each(halves: list[Any], first: int, make: Callable[[Any, str], T]) -> lis
 
 
 def alike(halves: list[Any], first: int, alphabet: Alphabet | None = None) -> list[Any]:
-    """Sequences of any kinds as texts that are all str, or all bytes, each of which is checked as
-    `align` does.  ``first``: as for `of_each`."""
+    """Sequences as texts, all str or all bytes, checked as `align` does; see `of_each`."""
     if alphabet is None and set(map(type, halves)) in ({bytes}, {str}):
         return halves
     return of_each(halves, first, lambda half, what: as_letters(half, what, alphabet).tobytes())
 
 
 def joined(some: list[Any], texts: list[Any], first: int) -> bytes:
-    """Some of the ``texts`` that `alike` gave of the pairs from number ``first`` on, one after the
-    other."""
+    """Some of the ``texts`` that `alike` gave of the pairs from ``first`` on, in one."""
     try:
         plain = some and isinstance(some[0], str)
         return "".join(some).encode("ascii") if plain else b"".join(some)
@@ -258,8 +249,7 @@ def part_of(
 def _listed(
     pairs: Sequence[Any], first: int, most_letters: int, longest: int, alphabet: Alphabet | None
 ) -> PartOf:
-    """The first ones of some pairs of any kinds.  Of those with a long sequence no letters are laid
-    out."""
+    """The first pairs of any kinds; letters of those with a long sequence are left out."""
     halves = alike(as_halves(pairs, first), first, alphabet)
     lengths = lengths_of(halves)
     objects = np.fromiter(map(id, halves), np.int64, len(halves)).reshape(-1, 2)
@@ -280,9 +270,8 @@ def _plain(
     pairs: Sequence[Any], first: int, most_pairs: int, most_letters: int, longest: int
 ) -> PartOf | None:
     """The same of the next pairs as long as all are str, or all bytes, of which none is long, and
-    few are the same object.  None if the first ones are not.
-
-    Every object is looked at while it is in the caches, and no list holds all of them."""
+    few are the same object.  None if the first ones are not.  Every object is looked at while it is
+    in the caches, and no list holds all of them."""
     row, sizes = Row(), list[Lengths]()
     stop = min(first + most_pairs, len(pairs))
     for start in range(first, stop, PIECE):
@@ -320,8 +309,7 @@ class Row:
         self._array, self._used = np.empty(0, np.uint8), 0
 
     def add(self, text: bytes, expected: int) -> None:
-        """Add a text.  ``expected``: so many are still to come, this one included, which are
-        perhaps as long."""
+        """Add a text.  ``expected``: so many of its size are still to come, with this one."""
         used, end = self._used, self._used + len(text)
         if end > len(self._array):
             more = len(text) * (expected - 1) * 9 // 8

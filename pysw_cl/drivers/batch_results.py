@@ -68,8 +68,7 @@ class PairResults:
         self.values[name][k] = value
 
     def beside(self, names: Sequence[str]) -> PairResults:
-        """Results of the same pairs with other fields.  What is known of the pairs, and what they
-        cost, is shared."""
+        """Results of the same pairs with other fields, which share what is known of the pairs."""
         other = PairResults(len(self.alone), names)
         other.alone, other.left, other.query_lengths = self.alone, self.left, self.query_lengths
         other.stats, other.wrong = self.stats, self.wrong
@@ -106,8 +105,7 @@ class PairResults:
     def left_aligned(
         self, pairs: Sequence[Any], scoring: Scoring, mode: str, free: tuple[bool, ...]
     ) -> tuple[Words, Ints]:
-        """What `PathWords.joined` gives for the paths of ``pairs``, with their gaps on the left;
-        their matches are counted again."""
+        """`PathWords.joined` of ``pairs`` with their gaps on the left; sets their matches."""
         assert self.paths is not None
         words, offsets = self.paths.joined()
         values, made, sizes, first = self.values, [words[:0]], [offsets[:1]], 0
@@ -157,10 +155,8 @@ def check_pair(options: ManyOptions, query: Any, target: Any) -> None:
 
 
 class OneByOne:
-    """Aligns single pairs of ``pairs`` with ``align``, and raises what is wrong with a pair.
-
-    An error begins with the number of its pair.  The caller reports progress.
-    """
+    """Aligns single pairs of ``pairs`` with ``align``, and raises what is wrong with a pair.  An
+    error begins with the number of its pair.  The caller reports progress."""
 
     def __init__(
         self,
@@ -179,8 +175,7 @@ class OneByOne:
         self._resources = made_of(AlignResources, {**vars(resources), "progress": None})
 
     def align(self, k: int, strand: str = "") -> int:
-        """Align pair k for row k of ``found``; returns the cells that count as done.  ``strand``:
-        the better one, if it is known: this counts once."""
+        """Align pair k, on its better ``strand`` if known; returns the cells that count as done."""
         found, (query, target) = self.found, self.pairs[k]
         if strand not in self._asked:
             self._asked[strand] = replace(self._asked[""], strand=strand)

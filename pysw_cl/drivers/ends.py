@@ -115,10 +115,8 @@ def _apart(
     cells: Cells, sides: list[NDArray[Any]], kept: Cells, near: int, count: int
 ) -> list[int]:
     """The numbers of the first ``count`` cells that are not ``near`` one that is kept, or one
-    before them that is found.
-
-    A table of some rows and columns (``sides``), those of the cells among them, says what is
-    left."""
+    before them that is found.  A table of some rows and columns (``sides``), those of the cells
+    among them, says what is left."""
     (top, bottom), (first, last) = (_ranges(side, side, near) for side in sides)
     free = np.ones([len(side) for side in sides], np.bool_)
     before = [_ranges(side, kept[:, k], near) for k, side in enumerate(sides, 1)]
@@ -147,8 +145,7 @@ def _ranges(side: NDArray[Any], middle: NDArray[Any], near: int) -> tuple[list[i
 
 
 class _Left:
-    """The cells that come after the ``last`` one and are not nearer than ``separation`` to one that
-    is ``kept``."""
+    """The cells after the ``last`` one, not nearer than ``separation`` to one that is ``kept``."""
 
     def __init__(self, last: list[int], kept: Cells, separation: int) -> None:
         self._last, self._kept, self._near = last, kept[:, 1:], separation - 1
@@ -197,8 +194,7 @@ def _best(
 def _collected(
     engine: Engine, problem: Problem, want: Want, least: int, progress: Progress | None
 ) -> Cells:
-    """The best cells that are wanted, the best first; if these are too few, of ``least`` or
-    more."""
+    """The best cells that are wanted; if these are too few, of ``least`` or more."""
     shape = engine.plan.tile_shape(*problem.shape)
     if want.among is not None and shape[0] * shape[1] > TILE:  # all cells of a tile are looked at
         shape = tile_shape(*problem.shape, TILE)
@@ -243,8 +239,7 @@ def trace_ends(
 def _grouped(
     ends: Sequence[Hit], sides: Sequence[int], chosen: Iterable[int]
 ) -> list[tuple[Area, list[int]]]:
-    """Groups of neighbouring ends whose common box has no more cells than their own boxes: the
-    common box, and their numbers."""
+    """Groups of ends, each with a common box that has no more cells than their own boxes."""
     groups: list[tuple[Area, list[int]]] = []
     cells = 0
     for k in sorted(chosen, key=lambda k: (ends[k].column, ends[k].row)):

@@ -244,8 +244,7 @@ class TraceOptions(RangeOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class Resources(Checked):
-    """The resources of every command.  Device and plan are checked when the engine is made, before
-    any work."""
+    """The resources of every command; the engine checks device and plan before any work."""
 
     device: Any = "auto"
     plan: Plan | Mapping[str, Any] | None = None
@@ -272,10 +271,7 @@ class AlignResources(Resources):
 
     def band_cost(self, mode: str) -> Any:
         """``max_cost`` for a comparison in this mode: "auto" or a number for diagonal bands, None
-        for the whole matrix.
-
-        Raises InputError for a number in a mode without bands.
-        """
+        for the whole matrix.  Raises InputError for a number in a mode without bands."""
         cost = self.max_cost
         if mode != "global" and cost not in (None, "auto"):
             raise InputError(

@@ -72,8 +72,7 @@ def pair_forecast(
 
 
 def likely_paths(given: Given, frame: Frame, both: bool) -> list[LikelyPath]:
-    """A path of the strand of the frame, or of each of ``both``, where there probably is one.
-    Takes time linear in both lengths."""
+    """A path of each strand that is compared, where there probably is one; in linear time."""
     if given.scoring.by_position:
         return []
     query, target = samples_of(frame, is_nucleotide(given.scoring.letters))

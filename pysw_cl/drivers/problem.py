@@ -42,8 +42,7 @@ _FREE_MODES = {
 
 
 def check_mode(mode: object, name: str = "mode") -> str:
-    """The mode.  Raises InputError if it is none; the message for a semi-global one names its
-    ``free_ends``."""
+    """The mode; the InputError for a semi-global one names its ``free_ends``."""
     try:
         return choice(mode, name, MODES)
     except InputError as error:

@@ -160,8 +160,7 @@ class PairProgress:
         return self._step(1, work, self._all * (self._strands - self._strand) - work, begun)
 
     def trace(self, end: Hit, begun: Path) -> Callable[[Path], None]:
-        """The path to ``end`` is traced next: call what this gives with the path so far.
-        ``begun``: what an earlier run traced."""
+        """Call what this gives with the path to ``end`` so far; ``begun`` is there already."""
         letters = end.row + end.column
         share = (letters - begun.row - begun.column) / max(1, letters)
         later = self._all * (self._strands - self._strand - 1)

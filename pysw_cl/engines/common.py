@@ -56,8 +56,7 @@ def argument_macros(prefix: str, arguments: Mapping[str, str]) -> tuple[str, str
 def scored_spec(
     name: str, file: str, arguments: str, header: str, score: str, scored: bool = True
 ) -> KernelSpec:
-    """A kernel of a ``file`` of cl/ for a header of 32-bit lanes and a score file of cl/score.
-    ``scored``: do its ``arguments`` end with those of the score file?"""
+    """A kernel of a ``file``, lanes and a score file, whose arguments it takes if ``scored``."""
     files = (
         "base.clh",
         "names.clh",

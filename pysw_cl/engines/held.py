@@ -117,10 +117,9 @@ class HeldMatrix:
         return kept
 
     def next(self, path: bool) -> HeldFound:
-        """The best end, and the canonical path to it if ``path`` is set.
-
-        Every further call forbids the pairs of letters that the last path aligns, too.  The last
-        call has to have asked for its path."""
+        """The best end, and the canonical path to it if ``path`` is set.  Every further call
+        forbids the pairs of letters that the last path aligns, too.  The last call has to have
+        asked for its path."""
         m, n = self._size
         asked = {"again": int(self._again), "path": int(path)}
         self._kernel.bind(**self._arguments, **asked).launch(1, 1)

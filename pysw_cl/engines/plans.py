@@ -33,8 +33,7 @@ def _machine(runtime: Runtime) -> Machine:
 
 
 def default_plan(runtime: Runtime) -> Plan:
-    """The plan without wishes: what the profile of the device says, else good values for its kind
-    (docs/algorithm.md, Plans)."""
+    """The plan without wishes, by the device's profile or kind (docs/algorithm.md, Plans)."""
     info, lanes = runtime.info, LANE_SETS[runtime.info.lanes]
     usual = lanes.defaults
     # in two phases one group sweeps all of a tile with stored moves
@@ -60,8 +59,7 @@ def default_plan(runtime: Runtime) -> Plan:
 
 
 def profiled(plan: P, runtime: Runtime) -> P:
-    """A default plan with the parameters that the device's profile has for its engine and lanes.
-    What this program or this device does not allow is left out."""
+    """A default plan with the parameters of its profile that this device allows."""
     profile, tuning = runtime.profile()[0], plan.tuning
     own = profile.parameters.get(f"{plan.engine}/{plan.lanes}", {})
     values: dict[str, Any] = {n: int(v) for n, v in own.items() if n in ("T", "alpha", "chunk")}

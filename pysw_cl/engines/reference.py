@@ -48,11 +48,8 @@ _FORBIDDEN = -(1 << 40)
 @dataclass(frozen=True)
 class Matrices:
     """H, E and F of one comparison: int64, (m + 1) x (n + 1), borders in row 0 and column 0.  They
-    are the moves of a tile, too.
-
-    As edges do, column 0 of E holds E^ = max(E, H - gap_open), and row 0 of F holds F^ alike.  Row
-    0 of E and column 0 of F are never read.
-    """
+    are the moves of a tile, too.  As edges do, column 0 of E holds E^ = max(E, H - gap_open), and
+    row 0 of F holds F^ alike.  Row 0 of E and column 0 of F are never read."""
 
     h: Matrix
     e: Matrix
@@ -175,8 +172,7 @@ class ReferenceEngine(Engine):
     captures_inside = True
 
     def tile(self, job: TileJob) -> TileResult:
-        """Compute one tile; see :class:`pysw_cl.tiles.tile.TileJob`.  Source: Gotoh (1982), with
-        the borders of Flouri et al. (2015)."""
+        """Compute one tile.  Source: Gotoh (1982), with the borders of Flouri et al. (2015)."""
         top, left = (job.above.h, job.above.x), (job.left.h, job.left.x)
         codes = job.query, job.target
         matrices = fill(*codes, job.scoring, job.floor, job.corner, top, left, job.forbidden)

@@ -107,8 +107,7 @@ def row_of(wishes: Wishes) -> Row:
 
 
 def engine_for(device: Any, wishes: Wishes, timed: bool = False) -> Engine:
-    """Make the engine that a plan names.  ``device`` is as `align` takes it; ``timed`` measures its
-    kernels (`Engine.kernel_seconds`).  Raises PlanError or DeviceError."""
+    """The engine that a plan names.  ``timed``: it measures its kernels.  Raises PlanError."""
     row = row_of(wishes)
     if not row.needs_device:
         return row.make(None, wishes)
@@ -127,8 +126,7 @@ def plan_of_facts(facts: Mapping[str, Any]) -> Plan:
 
 
 def setting_of(runtime: Runtime, wishes: Wishes, scoring: Scoring, mode: str) -> Given:
-    """What the model of the run time is asked about comparisons with this scoring and ``mode`` on a
-    device, with the ``wishes`` for a plan.  Raises PlanError as `make_plan` does."""
+    """What the model is asked about comparisons on a device.  Raises PlanError."""
     plan, free = plan_on(runtime, wishes), is_free(wishes)
     if plan.machine.known(plan.engine) is None:
         raise PlanError(f"plan: nobody has measured how long the engine {plan.engine!r} takes")
@@ -201,8 +199,7 @@ def attempts(device: Any, kind: Kind, timed: bool = True) -> Iterator[AbstractCo
 
 @contextmanager
 def _on(runtime: Runtime, kind: Kind, timed: bool, other: bool = False) -> Iterator[Runtime]:
-    """A job runs on a device; its time is noted where the model was asked about its like.
-    ``other``: is there another device if this one fails?"""
+    """A job runs on a device, and is timed.  ``other``: is there another if this one fails?"""
     known = _known.get(runtime, {}).get(kind.key(DIGITS))
     programs, began = len(runtime.programs), time.perf_counter()
     try:

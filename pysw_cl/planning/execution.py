@@ -70,8 +70,7 @@ class Strips:
         return {"target": self.grid.n, **narrow}
 
     def _scratch(self, crosses: bool) -> dict[str, int]:
-        """The query, what the groups work in, and their records.  ``crosses``: are there special
-        columns?"""
+        """What the groups work in.  ``crosses``: are there special columns?"""
         program, (T, alpha) = self.program, (self.grid.T, self.plan.alpha)
         # strips that have memory: one for each group, and those in flight if groups share strips
         groups = self.strip_groups * (1 + sizes.STRIPS_A_GROUP * program.shares_strips)
@@ -150,8 +149,7 @@ class InSections(Strips):
 
     @cached_property
     def chunk(self) -> int:
-        """Columns of a block at most: few where cells are collected, because a block with one is
-        swept twice."""
+        """Columns of a block at most: few where cells are collected, and blocks swept twice."""
         usual = super().chunk
         return min(usual, COLLECTING) if self.tile.collects else usual
 

@@ -114,11 +114,9 @@ class Grid:
         return last // self.alpha, last % self.alpha
 
     def bus_lines(self, rows: tuple[int, ...]) -> NDArray[np.int32]:
-        """The line of the horizontal bus that each strip reads; it writes the next strip's.
-
-        Lines 0 and 1 alternate.  Special ``rows``, at which strips end, have lines 2, 3, ... of
-        their own, which are kept.  In two phases strip numbers go up to B beyond the last strip.
-        """
+        """The line of the horizontal bus that each strip reads; it writes the next strip's.  Lines
+        0 and 1 alternate.  Special ``rows``, at which strips end, have lines 2, 3, ... of their
+        own, which are kept.  In two phases strip numbers go up to B beyond the last strip."""
         lines = np.arange(self.strips + self.B + 1, dtype=np.int32) & 1
         lines[[row // self.strip_rows for row in rows]] = np.arange(2, 2 + len(rows))
         return lines
@@ -178,8 +176,7 @@ def fit(m: int, n: int, B: int, T: int, alpha: int, form: str, least_T: int = 1)
 
 
 def piece(length: int, step: int, quantum: int) -> int:
-    """The length of all even pieces but the last: about ``step`` at most, and a multiple of
-    ``quantum``."""
+    """The length of all even pieces but the last: about ``step``, in units of ``quantum``."""
     pieces = -(-length // max(step, quantum))
     each = -(-length // pieces)
     return -(-each // quantum) * quantum

@@ -45,8 +45,7 @@ class Memory(NamedTuple):
     largest: int = 0
 
     def or_more(self, other: Memory, beside: int = 0) -> Memory:
-        """The larger total, and the largest allocation, of this and the ``other``, which is in use
-        ``beside`` so many bytes."""
+        """The most of this and the ``other``, which is in use ``beside`` so many bytes."""
         return Memory(max(self.total, beside + other.total), max(self.largest, other.largest))
 
     @classmethod
@@ -185,8 +184,7 @@ class _Sweeps:
         return most, kept_rows, kept_columns
 
     def _tile(self, tile: TileShape) -> tuple[Mapping[str, int], bool]:
-        """The buffers of a tile, in the way that the engine computes it, and whether its special
-        rows and columns stay on the device."""
+        """The buffers of a tile as it is computed; do its special lines stay on the device?"""
         execution = choose(tile, self.given)
         if isinstance(execution, InParts):  # the host keeps the cells of the cuts
             m, n = _widest((0, *execution.rows, tile.m)), _widest((0, *execution.columns, tile.n))
@@ -209,8 +207,7 @@ class _Sweeps:
         return max(ways, key=Memory.of), isinstance(execution, InStrips)
 
     def _pipeline(self, tile: TileShape, places: list[int]) -> Memory | None:
-        """The memory of a pipeline of tiles as wide as ``tile``, which is as high as the matrix,
-        cut at these ``places``; None where tiles are computed one by one."""
+        """The memory of a pipeline of tiles, cut at ``places``; None: they come one by one."""
         given, (_, n) = self.given, tile.size
         plan, device, begun = given.plan, given.device, whole_pipeline(tile, given)
         if begun is None:

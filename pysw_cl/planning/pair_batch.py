@@ -58,8 +58,7 @@ class Groups:
         return self.rows.astype(np.int64) * self.panels * (self.columns * self.lanes)
 
     def cuts(self, most: int) -> list[int]:
-        """The first pair of each batch, and the number of all.  A batch computes at most ``most``
-        cells, or is one group."""
+        """The first pair of each batch, of ``most`` cells or one group, and the number of all."""
         found, used = [0], 0
         for group, needed in enumerate(self.cells.tolist()):
             if used and used + needed > most:

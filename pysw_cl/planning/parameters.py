@@ -271,8 +271,7 @@ class Tuning:
     pairs: PairTuning = PairTuning()
 
     def with_values(self, values: Mapping[str, Any]) -> Tuning:
-        """A copy with these values, by dotted name.  Raises PlanError for an unknown name or a
-        value out of range."""
+        """A copy with these values, by dotted name.  Raises PlanError."""
         groups: dict[str, dict[str, Number]] = {}
         for name, value in values.items():
             if name not in SPACE:

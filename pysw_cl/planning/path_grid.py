@@ -117,8 +117,7 @@ def strip_rows(plan: Plan, rows: int, columns: int) -> int:
 
 
 def lines_fit(plan: Plan, m: int, n: int, rows: int, columns: int, device: DeviceFacts) -> bool:
-    """Do so many special rows and columns of an m x n tile fit half of the device's memory, and the
-    rows or the columns its largest allocation?"""
+    """Do so many special lines of an m x n tile fit half of the memory, and one allocation?"""
     across = bus_bytes(n, plan.T, 2 + rows)
     down = 8 * (m + plan.strip_rows) * columns
     return max(across, down) <= device.largest and across + down <= device.memory // 2
@@ -127,8 +126,7 @@ def lines_fit(plan: Plan, m: int, n: int, rows: int, columns: int, device: Devic
 def compresses(
     plan: Plan, scoring: Scoring, device: DeviceFacts, m: int, n: int, lines: int
 ) -> bool:
-    """Does a device hold so many special rows and as many columns of an m x n tile, and compress
-    them after the sweep?"""
+    """Does a device hold and compress so many special rows and columns of an m x n tile?"""
     able = device.speculative and plan.captures_inside and compressible(scoring)
     return able and lines_fit(plan, m, n, lines, lines, device)
 

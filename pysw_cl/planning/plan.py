@@ -69,8 +69,7 @@ class Plan(PlanFields):
         return self
 
     def without_narrow(self) -> Plan:
-        """This plan with the lanes for what narrow lanes cannot do; unchanged if it has no narrow
-        lanes."""
+        """This plan with the lanes for what its narrow lanes, if any, cannot do."""
         lanes, T, alpha = self.lane_set.instead or (self.lanes, self.T, self.alpha)
         return replace(self, lanes=lanes, T=min(self.T, T), alpha=min(self.alpha, alpha))
 
@@ -174,8 +173,7 @@ class Plan(PlanFields):
         return kept
 
     def soonest(self, alphas: Sequence[int], m: int, n: int) -> tuple[int, int, int]:
-        """The alpha, B and chunk with the least cost of a tile of m x n cells; of equal ones those
-        with the highest alpha."""
+        """The alpha, B and chunk of the least cost for m x n cells; of equal ones the most rows."""
         ways = zip(self.ways(alphas, m, n), alphas, strict=True)
         (_, B, chunk), alpha = min(ways, key=lambda way: (way[0][0], -way[1]))
         return alpha, B, chunk
@@ -227,8 +225,7 @@ class Plan(PlanFields):
         return own * rows / (self.T * self.B)
 
     def side_by_side(self, cut: Cut, m: int, n: int) -> Wave:
-        """The strips of a tile in sections: those of different ones run at once, those of one
-        follow each other."""
+        """The strips of sections: those of different ones run at once, those of one in turn."""
         strips, width = -(-m // (self.T * cut.alpha)), -(-n // cut.sections) + cut.overlap + self.T
         sections, lag = self.whole(cut.sections, cut.B), lag_of(self.T, cut.chunk, width)
         return self.machine.side_by_side(strips, sections, cut.B, width, lag)

@@ -90,8 +90,7 @@ class PlanFields:
         return self.T * self.alpha
 
     def may_be_cut(self, m: int, n: int) -> bool:
-        """Do strips take so long for a tile of m x n cells that it is worth the build of another
-        kernel, if that is faster?"""
+        """Do strips of m x n cells take so long that another kernel is worth its build?"""
         rows = -(-m // self.strip_rows) * self.strip_rows
         return rows * n >= self.tuning.sections.least_cells
 
@@ -107,8 +106,7 @@ class PlanFields:
 
     @property
     def pipeline_lag(self) -> int:
-        """Columns by which the last strip of ``device_rows`` lags behind the first.  A tile takes
-        this many column steps more than it has columns."""
+        """Columns by which the last strip of ``device_rows`` lags behind the first."""
         return self.B * (self.T + self.chunk)
 
     @cached_property
@@ -125,26 +123,23 @@ class PlanFields:
 
     @property
     def groups(self) -> tuple[int, ...]:
-        """Values of B that tiles may be computed with; the last is the plan's own.
-
-        Groups that wait take turns from those that share a scheduler with them.  So where few
-        strips run at a time, fewer groups are sooner done."""
+        """Values of B that tiles may be computed with; the last is the plan's own.  Groups that
+        wait take turns from those that share a scheduler with them.  So where few strips run at a
+        time, fewer groups are sooner done."""
         if self.alpha_fixed or self.B_fixed or self.lane_set.narrow is None:
             return (self.B,)
         return self.machine.groups(self.B)
 
     @property
     def chunks(self) -> tuple[int, ...]:
-        """Values of ``chunk`` that tiles may be computed with: a strip waits for less of a shorter
-        block, but blocks take time, too."""
+        """Values of ``chunk``: strips wait less for shorter blocks, but blocks take time, too."""
         early = self.lane_set.early_chunk
         if self.alpha_fixed or early is None or early >= self.chunk:
             return (self.chunk,)
         return early, self.chunk
 
     def overrides(self) -> dict[str, Any]:
-        """The mapping with which `make_plan` makes this plan again, on any device: numbers and
-        names only."""
+        """The mapping with which `make_plan` makes this plan again, on any device."""
         names = [f.name for f in fields(self) if f.name not in OWN]
         return {name: getattr(self, name) for name in names} | self.tuning.changed
 
@@ -155,10 +150,8 @@ class PlanFields:
 
     @classmethod
     def of_facts(cls: type[P], facts: Mapping[str, Any]) -> P:
-        """The plan that :meth:`facts` stored.
-
-        Raises PlanError for another version, or for an unknown field or parameter.
-        """
+        """The plan that :meth:`facts` stored.  Raises PlanError for another version, or for an
+        unknown field or parameter."""
         version = facts.get("version")
         if version != VERSION:
             raise PlanError(
@@ -172,8 +165,7 @@ class PlanFields:
         return cls(**values, tuning=tuning)
 
     def check_on(self, device: DeviceFacts | None) -> None:
-        """Raise PlanError for a field that is not a whole number or out of range, or if the engine
-        cannot run this plan on the device (None: on any)."""
+        """Raise PlanError for a bad field, or if the device (None: any) cannot run this plan."""
         every: Any = PlanFields  # mypy looks for its hash among the fields
         own: Any = type(self)
         for name, one in (parameters_of(every) | parameters_of(own)).items():

@@ -33,8 +33,7 @@ LEAST_STRIPS, LEAST_STRIPS_A_GROUP = 20, 6
 
 @dataclass(frozen=True)
 class Seen:
-    """What the letters and the edges of a tile say, which is asked only where it matters; here what
-    is assumed of a tile that nobody has seen."""
+    """What a tile's letters and edges say, where it matters; here of one that nobody has seen."""
 
     few: bool = False
     alike: bool = False
@@ -49,8 +48,7 @@ class Seen:
         return self.few
 
     def excess(self) -> int:
-        """How far is the edges' highest H above the floor of a local tile, or the top edge of
-        another one?"""
+        """How far do edges rise above the floor of a local tile, or the top edge of another?"""
         return 0
 
     def related(self) -> bool:
@@ -138,8 +136,7 @@ def striped(plan: Plan, form: str, score: str, local: bool) -> bool:
 
 
 def _striped_plan(plan: Plan, score: str, tile: TileShape, local: bool) -> Plan | None:
-    """The plan with the best alpha for lanes at the same column; None if they cannot compute such a
-    tile, or take longer than others."""
+    """The plan for lanes at the same column; None: they cannot compute a tile, or are slower."""
     if plan.alpha_fixed or score != "matrix" or not local:
         return None
     alphas = _heights(plan, plan.lane_set.striped_alphas, tile)
@@ -156,8 +153,7 @@ def _striped_plan(plan: Plan, score: str, tile: TileShape, local: bool) -> Plan 
 
 
 def _tall_plan(plan: Plan, score: str, tile: TileShape) -> Plan | None:
-    """The plan with the best of all heights that one build does for; None if there is no such
-    build, or if the tile is small (`Plan.for_size`)."""
+    """The plan with the best height of one build for all; None: no such build, or a small tile."""
     m, n = tile.size
     if plan.alpha_fixed or score != "match" or m * n < plan.tuning.engine.small_cells:
         return None
@@ -172,8 +168,7 @@ def _tall_plan(plan: Plan, score: str, tile: TileShape) -> Plan | None:
 
 
 def _heights(plan: Plan, alphas: tuple[int, ...], tile: TileShape) -> list[int]:
-    """The ``alphas`` that are worth a try: those that divide the special rows of a tile, or else
-    those of a few even strips."""
+    """The ``alphas`` that divide a tile's special rows, or else those of a few even strips."""
     T = plan.T
     if tile.rows or not alphas:
         return [alpha for alpha in alphas if not any(row % (T * alpha) for row in tile.rows)]
@@ -196,8 +191,7 @@ def _mixes(scoring: Scoring) -> bool:
 
 
 def mixed_plan(plan: Plan, scoring: Scoring, tile: TileShape) -> Plan | None:
-    """The plan for a large local tile in lanes of 11 bits; None if there are no such lanes, if they
-    cannot compute it, or if their times are not known."""
+    """The plan for a large local tile in lanes of 11 bits; None: unable, or times unknown."""
     mixed = in_mixed_lanes(plan)
     large = tile.m * tile.n >= plan.tuning.engine.mixed_cells
     if mixed is None or not large or not _mixes(scoring):
@@ -361,8 +355,7 @@ class Program:
 def program_of(
     plan: Plan, given: Given, score: str, best: int = 0, apart: bool = True, **own: Any
 ) -> Program:
-    """The program of a plan's lanes for these scores.  ``apart``: see `widths_of`; ``own``: its
-    other fields."""
+    """The program of a plan's lanes.  ``apart``: see `widths_of`; ``own``: its other fields."""
     lanes, scoring = plan.lane_set, given.scoring
     # skewed H fit 15 bits, and skewed substitution scores 8 bits
     skewed = lanes.skews and scoring.bounds.fits16(plan.strip_rows, plan.chunk, plan.T, plan.alpha)

@@ -115,10 +115,8 @@ def sections_of(
     most: int,
 ) -> Sections | None:
     """The sections of a tile of m x n cells, ``most`` at most; None if it is as fast without them.
-
     ``span``: see :func:`span`.  ``overlap``: to begin with, where ``span`` is long.  ``columns``:
-    special columns, at which sections end.  ``prunable``: may blocks be pruned without sections?
-    """
+    special columns, at which sections end.  ``prunable``: may blocks be pruned without sections?"""
     tuning = plan.tuning.sections
     most = min(most, n // tuning.least_columns)
     if most < 2 or not plan.may_be_cut(m, n):
@@ -188,8 +186,7 @@ def _every(*values: tuple[int, ...]) -> tuple[Numbers, ...]:
 
 
 def sooner_by_rows(plan: Plan, scan: Plan, m: int, n: int, prunable: bool) -> bool:
-    """Does the row scan by the plan ``scan`` compute a tile of m x n cells sooner than strips do?
-    Not where its times are unknown."""
+    """Does the row scan surely compute an m x n tile sooner than strips do?"""
     tuning = plan.tuning.sections
     known = f"{scan.engine}/{scan.lanes}" in scan.machine.by_subject
     if not known or not plan.may_be_cut(m, n):

@@ -32,8 +32,7 @@ PROGRESS_WORDS = 16
 
 
 def bus_bytes(columns: int, T: int, lines: int) -> int:
-    """Bytes of so many lines of the horizontal bus: H and F^ of a tile's cells, and of T more at
-    both ends."""
+    """Bytes of lines of the horizontal bus: H and F^ of n cells, and of T more at both ends."""
     return 8 * (columns + 2 * T) * lines
 
 
@@ -58,8 +57,7 @@ def state_bytes(
 
 
 def argmax_bytes(T: int, alpha: int, strip_groups: int, chunk: int) -> int:
-    """Bytes of the deferred argmax of ``strip_groups`` groups, whose blocks have at most ``chunk``
-    columns (cl/wavefront/best.clh)."""
+    """Bytes of the deferred argmax of groups with blocks of ``chunk`` columns (best.clh)."""
     return 4 * strip_groups * (8 + 2 * (alpha + 1) * T + 2 * chunk)
 
 

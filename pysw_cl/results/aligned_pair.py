@@ -105,8 +105,7 @@ class AlignedPair:
         return i0, i1, j0, j1
 
     def _views(self, query: NDArray[Any] | None = None) -> tuple[View, View]:
-        """What was compared of the aligned region; ``query``: another form of the query's letters.
-        Raises InputError if the region is not known, or its letters have changed."""
+        """What was compared of the region; ``query``: its letters in another form."""
         i0, i1, j0, j1 = self._places()
         self.query.read(i0, i1)
         self.target.read(j0, j1)

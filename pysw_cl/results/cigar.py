@@ -88,8 +88,7 @@ class Runs:
         return Runs(self.ops[first], np.add.reduceat(self.lengths, first))
 
     def cut(self, start: int, stop: int, ends: NDArray[np.int64] | None = None) -> Runs:
-        """The runs of the columns from ``start`` up to ``stop``; no run if there are none.
-        ``ends``: where each run ends, if that is known."""
+        """The runs of the columns ``[start, stop)``.  ``ends``: of all runs, if they are known."""
         ends = self.lengths.cumsum() if ends is None else ends
         first = int(ends.searchsorted(start, "right"))
         some = slice(first, int(ends.searchsorted(stop)) + 1 if stop > start else first)
@@ -132,8 +131,7 @@ def piece_runs(scoring: Scoring, moves: Moves, query_on: Letters, target_on: Let
 
 
 def joined(parts: Iterable[Runs]) -> Runs:
-    """The runs of a path from those of its pieces, whose arrays may be changed.  One that continues
-    in the next piece becomes one run."""
+    """The runs of a path from those of its pieces, whose arrays may be changed."""
     ops, lengths = [np.zeros(0, np.uint8)], [np.zeros(0, np.int64)]
     for part in parts:
         continues = int(len(ops[-1]) > 0 and ops[-1][-1] == part.ops[0])

@@ -140,8 +140,7 @@ def _draw_model(above: Any, below: Any, runs: list[Run], label: str, look: dict[
 def _by_subject(
     profile: Profile, what: str, uses: Container[str], drawn: Callable[[Run], Any]
 ) -> dict[str, list[Run]]:
-    """The runs of these uses that were timed and are ``drawn``, by subject.  Raises ProfileError
-    if there are none."""
+    """The timed runs of these uses that are ``drawn``, by subject; else a ProfileError."""
     found: dict[str, list[Run]] = defaultdict(list)
     for run in profile.runs:
         if run.get("seconds") and run.get("use") in uses and drawn(run):

@@ -147,8 +147,7 @@ def _matrix(scores: Any, alphabet: Any) -> tuple[NDArray[np.float64], str]:
 
 
 def gap_costs(gap_cost: Any, matrix: str = "") -> NDArray[np.float64]:
-    """(open, extend) from a user's ``gap_cost``; None means what is usual for the named
-    ``matrix``.  Raises ScoringError; see `make_scoring`."""
+    """(open, extend) of a user's ``gap_cost``; None: those of ``matrix``.  Raises ScoringError."""
     if gap_cost is None:
         pair: tuple[float, float] = USUAL_GAPS.get(matrix, DEFAULT_GAPS)
     elif isinstance(gap_cost, numbers.Real):

@@ -82,11 +82,9 @@ def is_name(name: str) -> bool:
 
 @cache
 def load_matrix(name: str) -> tuple[NDArray[np.int32], str]:
-    """A named matrix (int32, square, symmetric, read-only) and its letters in order.
-
-    Case does not matter, and DNAFULL, EDNAFULL and NUC44 are NUC.4.4.  Raises ScoringError for an
-    unknown name and says which known names are like it.
-    """
+    """A named matrix (int32, square, symmetric, read-only) and its letters in order.  Case does not
+    matter, and DNAFULL, EDNAFULL and NUC44 are NUC.4.4.  Raises ScoringError for an unknown name
+    and says which known names are like it."""
     key = canonical_name(name)
     known = matrix_lines()
     if key not in known:

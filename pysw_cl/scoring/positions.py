@@ -153,8 +153,7 @@ class PositionMatrix:
         return made
 
     def scoring_beside(self, options: Mapping[str, Any]) -> Scoring:
-        """Its scoring in a comparison with these options.  Raises InputError for those that cannot
-        stand beside it."""
+        """Its scoring beside these options.  Raises InputError for those that contradict it."""
         sub_score = options["sub_score"]
         of_first = isinstance(sub_score, Scoring) and sub_score.by_position  # of many queries
         if isinstance(sub_score, Scoring) and not of_first:

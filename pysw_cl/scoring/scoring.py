@@ -159,8 +159,7 @@ class Scoring:
         return np.arange(len(query), dtype=np.uint16) if self.by_position else query.letters
 
     def encode(self, letters: Letters, what: str) -> NDArray[np.uint8]:
-        """The codes (uint8, same length) of letters (uint8, ASCII) of the ``what``, "query" or
-        "target".  Raises SequenceError as `check_letters` does."""
+        """The codes (uint8) of letters (ASCII) of the ``what``.  Raises as `check_letters`."""
         table = self.target_encoding if what == "target" else self.query_encoding
         codes = translated(table, letters)
         if codes.max(initial=0) == NO_CODE:
@@ -168,8 +167,7 @@ class Scoring:
         return codes
 
     def pair_scores(self, query: NDArray[Any], target: Letters) -> NDArray[np.int32]:
-        """The scores of query letters, or positions, with as many target letters, pair by pair.
-        Raises SequenceError as `encode` does."""
+        """The scores of query letters, or positions, with target letters, pair by pair."""
         if self.by_position:
             scores: NDArray[np.int32] = self.matrix[query, self.encode(target, "target")]
             return scores
@@ -243,11 +241,8 @@ class Scoring:
     @cached_property
     def match_tables(self) -> tuple[Table, Table]:
         """Two tables (uint8, 256 entries) for query and target letters: a pair of letters is a
-        match ('=' in a CIGAR) if its entries are equal.
-
-        Equal letters match, whatever they score, but not those of ``never_match``.  Case is folded,
-        and in nucleotide alphabets U is T.
-        """
+        match ('=' in a CIGAR) if its entries are equal.  Equal letters match, whatever they score,
+        but not those of ``never_match``.  Case is folded, and in nucleotide alphabets U is T."""
         ids = range(len(self.letters))
         target_ids = [MAX_LETTERS if self.letters[k] in self.never_match else k for k in ids]
         return self.table(ids), self.table(target_ids)
@@ -271,7 +266,6 @@ class Scoring:
 
     def clamped(self) -> Scoring:
         """The same scoring with substitution scores of at least -(2 (gap_open + gap_extend) + 1).
-
         Two gaps of one letter always score more than such a pair.  So scores, ends and paths of
         every alignment stay the same, ties included."""
         floor = self.bounds.worst

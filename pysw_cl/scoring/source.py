@@ -112,10 +112,8 @@ class MatrixScores:
         self, file: str, upload: Callable[[Table], Any], least: int = LOWEST, lift: int = 0
     ) -> dict[str, Any]:
         """The arguments of a score file, by name: numbers, and what ``upload`` makes of an array.
-
         ``least``: lower scores are raised to it.  ``lift``: what the skew adds to a diagonal step.
-        A table has one more row and column, for padding, whose scores are not positive.
-        """
+        A table has one more row and column, for padding, whose scores are not positive."""
         if file == "match":
             pair = self.compared(least)
             assert pair is not None
@@ -131,8 +129,7 @@ class MatrixScores:
         return {"words": upload(words.view("<i4")), "lift": lift}
 
     def sizes(self, file: str) -> tuple[int, int]:
-        """Bytes of the array among the `arguments` of a score file, and the letters of a row of
-        query profiles."""
+        """Bytes of the array of a score file, and the letters of a row of query profiles."""
         q, t = self.table.shape
         least = {"match": (0, 0), "permute4": (4 * (q + 1), 0)}
         return least.get(file, (4 * (q + 1) * (t + 1), t + 1))

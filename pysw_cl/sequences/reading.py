@@ -91,8 +91,7 @@ def _first_line(file: BufferedReader, where: str, fastq: bool) -> tuple[bytes, i
 def _fasta_records(
     file: BufferedReader, header: bytes, number: int, where: str, on_bad: OnBad
 ) -> Iterator[Sequence]:
-    """The records of a FASTA file, of which ``header``, line ``number``, is read already; ``where``
-    names it.  A whole piece at once is made upper case and loses its line ends."""
+    """The records of a FASTA file, called ``where``, whose first line is read already."""
     piece, at = b"", 0  # the bytes read last; those before ``at`` are parsed
     while header:
         name, description = split_header(header)

@@ -147,8 +147,7 @@ class Frame:
     def found(
         self, start: tuple[int, int] | None, end: tuple[int, int] | None
     ) -> dict[str, int | None]:
-        """The coordinates of an alignment under the names that `Alignment` uses; ``start`` and
-        ``end`` are (row, column) in the frame, or None."""
+        """The coordinates of an `Alignment` between (row, column) in the frame, or None."""
         (row, column), (row_end, column_end) = start or (None, None), end or (None, None)
         first = None if column is None else self.column + column
         last = None if column_end is None else self.column + column_end
@@ -166,8 +165,7 @@ def check_strand(strand: Any, letters: str) -> None:
 
 
 def as_range(given: Any, name: str) -> tuple[int, int] | None:
-    """A range as the user gave it in the argument ``name``; None is the whole.  Raises InputError
-    for anything but two whole numbers."""
+    """A range that the user gave as ``name``; None: the whole.  Raises InputError."""
     if given is None:
         return None
     try:

@@ -58,11 +58,9 @@ class Coded(NamedTuple):
 def encoded(
     seqs: Sequence[Any], sub_score: Any, gap_cost: Any, atol: Any, longest: Sequence[int] = ()
 ) -> tuple[Coded, float]:
-    """The sequences by scikit-bio's rules, and the tolerance.
-
-    ``longest``: the lengths of the longest ones that are compared, if they are not those of
-    ``seqs``.  Raises NotOurs, and what scikit-bio's own encoding raises.
-    """
+    """The sequences by scikit-bio's rules, and the tolerance.  ``longest``: the lengths of the
+    longest ones that are compared, if they are not those of ``seqs``.  Raises NotOurs, and what
+    scikit-bio's own encoding raises."""
     indices, submat, _ = encode_sequences(seqs, sub_score)
     dtype = submat.dtype.type
     atol_ = float(_prep_atol(atol, dtype=dtype))

@@ -161,8 +161,7 @@ def _encoded(
 
 
 def _together(seqs: list[Any]) -> tuple[type, bytes] | None:
-    """The class of the sequences and their ASCII letters in turn, if scikit-bio encodes each letter
-    of them on its own."""
+    """The class and the letters of sequences that scikit-bio encodes letter by letter."""
     kinds = set(map(type, seqs))
     kind = kinds.pop()
     if kinds:
@@ -278,10 +277,9 @@ def _distances(
 def _aligned(
     given: Coded, first: NDArray[np.intp], second: NDArray[np.intp], free: bool, device: Any
 ) -> tuple[NDArray[np.int64], ...]:
-    """Of the pairs of sequences: the score; the columns, end gaps included; how many gaps there
-    are and their letters, both without free end gaps.  And each sequence's score with itself.
-
-    The score of a pair does not say how long its alignment is, so that takes the paths."""
+    """Of the pairs of sequences: the score; the columns, end gaps included; how many gaps there are
+    and their letters, both without free end gaps.  And each sequence's score with itself.  The
+    score of a pair does not say how long its alignment is, so that takes the paths."""
     texts = [given.letters(k).tobytes() for k in range(len(given.ranks))]
     sizes = np.array([len(one) for one in texts], np.int64)
     path = ManyOptions(

@@ -164,12 +164,9 @@ def _small(
 def pair_path(
     moves: Moves, lengths: Lengths, span: Span, sizes: Sequence[int], ends: Sequence[int]
 ) -> PairAlignPath:
-    """The path with these runs of moves.
-
-    ``ends``: scikit-bio's flags for leading and trailing gaps of the first sequence, then of the
-    second: 2 leaves free end gaps out, with 1 they are there.  A path without free ends has its end
-    gaps already.
-    """
+    """The path with these runs of moves.  ``ends``: scikit-bio's flags for leading and trailing
+    gaps of the first sequence, then of the second: 2 leaves free end gaps out, with 1 they are
+    there.  A path without free ends has its end gaps already."""
     (i0, i1, j0, j1), (m, n) = span, sizes
     if j1 < n and i1 == m and ends[1] < 2:
         moves, lengths, j1 = *_joined(moves, lengths, 1, n - j1, False), n

@@ -54,13 +54,11 @@ class Engine:
         return None
 
     def in_boxes(self, whole: Rectangle) -> bool:
-        """Is a path in this matrix best found in boxes before its end, after a sweep without
-        special lines?"""
+        """Is a path here best found in boxes before its end, after a sweep without lines?"""
         return False
 
     def compresses(self, scoring: Scoring, rows: int, columns: int, lines: int) -> bool:
-        """Do ``lines`` special rows of a tile of this size, and as many columns, fit on the device
-        before it compresses them, and can it compress cells of this scoring?"""
+        """Can the device hold and compress ``lines`` special rows and columns of such a tile?"""
         return False
 
     def compressed(self, cells: DeviceEdge) -> Any:
@@ -75,8 +73,7 @@ class Engine:
         return None
 
     def expect_path(self, whole: Rectangle, steps: tuple[int, int]) -> None:
-        """Get ready for a path through a matrix that will be swept, whose special rows, and
-        columns, are so far apart."""
+        """Get ready for a path through a matrix whose special lines are so far apart."""
 
     @property
     def box_paths(self) -> Any:
@@ -101,8 +98,7 @@ class Engine:
         return {}
 
     def another(self, cells: int) -> Engine | None:
-        """An engine as different from this one as possible, to compute a result of ``cells`` cells
-        again that failed its check; None where there is none."""
+        """Another kind of engine, to compute a result again that failed its check; or None."""
         return None
 
 

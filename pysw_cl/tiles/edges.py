@@ -28,17 +28,14 @@ def repeated(value: int, count: int) -> Ints:
 
 
 class Source:
-    """Where a top or left edge comes from: an array, a formula, a file, another device.
-
-    A subclass has to define ``read``; the rest has defaults.  ``temporary``: the cells are valid
-    only until the engine computes the next tile.
-    """
+    """Where a top or left edge comes from: an array, a formula, a file, another device.  A subclass
+    has to define ``read``; the rest has defaults.  ``temporary``: the cells are valid only until
+    the engine computes the next tile."""
 
     temporary = False
 
     def read(self, start: int, stop: int) -> Edge:
-        """Cells ``start+1 .. stop`` of the edge, without a copy where they are in memory; waits
-        until they are available."""
+        """Cells ``start+1 .. stop``, in memory without a copy; waits until they are there."""
         raise NotImplementedError
 
     def ready(self, start: int, stop: int) -> bool:
@@ -47,7 +44,6 @@ class Source:
 
     def read_h(self, start: int, stop: int, step: int = 1) -> Ints:
         """H of every step-th of the cells ``start+1 .. stop``, beginning with the first.
-
         Unreachable cells may hold any value below `UNREACHABLE_BELOW`."""
         return self.read(start, stop).h[::step]
 
@@ -158,8 +154,7 @@ class Border(Source):
 
 
 class EdgeArray(Source):
-    """An edge in memory: a sink while it is written, a source afterwards.  Cells that are never
-    written are unreachable."""
+    """An edge in memory: a sink, then a source.  Cells never written are unreachable."""
 
     def __init__(self, length: int) -> None:
         self._length = length
@@ -179,10 +174,8 @@ class EdgeArray(Source):
         return self._cells
 
     def write(self, start: int, edge: Edge | DeviceEdge) -> None:
-        """Store the cells from ``start + 1`` on.
-
-        All cells at once, if they stay valid, are stored without a copy; the caller must not change
-        them afterwards."""
+        """Store the cells from ``start + 1`` on.  All cells at once, if they stay valid, are stored
+        without a copy; the caller must not change them afterwards."""
         if len(edge) == self._length and not edge.temporary:
             self._cells, self._own = edge, None
             return

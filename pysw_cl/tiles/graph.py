@@ -72,11 +72,8 @@ class Rectangle:
 
 
 class SweepState:
-    """The input of a sweep, and how far it is.
-
-    ``best``: the best cells so far.  ``slabs``: how the rows are cut into slabs.  ``corridor``: the
-    part that is computed (None: all).
-    """
+    """The input of a sweep, and how far it is.  ``best``: the best cells so far.  ``slabs``: how
+    the rows are cut into slabs.  ``corridor``: the part that is computed (None: all)."""
 
     def __init__(
         self,
@@ -157,8 +154,7 @@ class SweepState:
         self._pass_on(slab, area, result)
 
     def take_skipped(self, slab: Slab, area: Area) -> TileResult:
-        """Take a tile that is skipped: no path through it matters, so its edges hold the floor or
-        unreachable cells."""
+        """Take a tile that is skipped: its edges hold the floor or unreachable cells."""
         slab.found.skipped[area] = area.cells
         floor, gap_open = self.rectangle.floor, self.rectangle.scoring.gap_open
         edge = Edge.unreachable if floor is None else partial(Edge.level, floor, gap_open=gap_open)
@@ -233,8 +229,7 @@ class SweepState:
                     below.write(first - 1, left.read(len(left) - 1, len(left)))
 
     def _skip_outside(self, slab: Slab, inside: Area) -> None:
-        """The areas beside those of a corridor count as pruned; the cells above it that are not
-        computed are reached by a gap."""
+        """Areas beside a corridor count as pruned; a gap reaches the cells above it."""
         row, row_end, first, last = inside
         outside = Area(row, row_end, 0, first), Area(row, row_end, last, self.n)
         slab.found.skipped |= {area: area.cells for area in outside if area.cells}

@@ -57,7 +57,6 @@ class TileMap:
         start: int = 0,
     ) -> TileMap:
         """The map of a sweep over ``shape`` (rows, columns), whose areas begin at row ``start``.
-
         ``tops``: the highest score of areas.  ``skipped``: the share of areas that was skipped."""
         areas = [*{**tops, **skipped}]
         if not areas or areas == [(start, start + shape[0], 0, shape[1])]:  # the same, but fast
@@ -89,9 +88,8 @@ class TileMap:
 
     @classmethod
     def joined(cls, shape: tuple[int, int], slabs: Mapping[int, TileMap]) -> TileMap:
-        """The map of ``shape`` from the maps of slabs, by their first rows.
-
-        Rows of no slab have no score and no pruned cells."""
+        """The map of ``shape`` from the maps of slabs, by their first rows.  Rows of no slab have
+        no score and no pruned cells."""
         tops: dict[Area, float] = {}
         skipped: dict[Area, float] = {}
         for first, slab in slabs.items():
@@ -123,10 +121,9 @@ class TileMap:
         return cls(rows, columns, scores, np.array(facts["pruned"], np.int64) / cells)
 
     def in_sequences(self, frame: Frame, scale: int) -> TileMap:
-        """This map of a frame's rows and columns as a map of the whole sequences.
-
-        Scores are divided by ``scale``, the scoring's.  On the minus strand the order of the rows
-        is reversed."""
+        """This map of a frame's rows and columns as a map of the whole sequences.  Scores are
+        divided by ``scale``, the scoring's.  On the minus strand the order of the rows is
+        reversed."""
         if frame.row == frame.column == 0 and scale == 1 and not frame.minus:
             return self
         columns, scores = self.columns + frame.column, self.scores / scale
@@ -317,9 +314,7 @@ class Slabs:
         return self._most
 
     def pipelined(self, rows: tuple[int, int] | None) -> None:
-        """From now on slabs follow each other in a pipeline (None: in no pipeline).
-
-        ``rows``: the least height of a slab, and what heights should be a multiple of."""
+        """From now on slabs of (least height, unit) rows follow each other; None: no longer."""
         self._height = None
         if rows is not None and self._most[0] < self.stop:
             self._height = piped_height(*rows, self._most[0])
@@ -333,5 +328,4 @@ class Slabs:
         return Slab(row, end, self._edges.columns)
 
     def computed(self, slab: Slab, hits: Hits) -> None:
-        """A slab is computed and its edges are written; ``hits``: the best cells of the sweep so
-        far."""
+        """A slab is computed, its edges are written.  ``hits``: the best cells so far."""

@@ -14,19 +14,16 @@ from .tile import Area
 
 
 class RestartPoints:
-    """Saved cells of a sweep, over the whole matrix or a diagonal band, from which other cells can
-    be computed again.  ``edges``: those of the sweep."""
+    """Saved cells from which others can be computed again.  ``edges``: those of the sweep."""
 
     edges: Edges
 
     def start(self, row: int, column: int) -> tuple[int, int]:
-        """The nearest corner (row, column, from 0) from which cell (row, column), from 1, can be
-        computed."""
+        """The nearest corner (from 0) from which cell (row, column), from 1, can be computed."""
         raise NotImplementedError
 
     def sides(self, area: Area) -> tuple[Source, Source]:
-        """The saved row above an area and the saved column to its left, over the whole matrix.
-        The upper left corner of the area is a ``start``."""
+        """The saved row above an area, and the column to its left; its corner is a ``start``."""
         raise NotImplementedError
 
     def corner(self, area: Area) -> int:
@@ -69,9 +66,7 @@ class SweptGrid(RestartGrid):
 
     @classmethod
     def over(cls, edges: Edges, rows: list[int], columns: list[int]) -> SweptGrid:
-        """An empty grid, to be filled by a sweep with the edges ``saving()``.
-
-        ``rows`` and ``columns``: where it has lines, with 0 first and the side's length last."""
+        """An empty grid with lines at these places, the first and last of which are borders."""
         return cls(
             edges,
             {row: EdgeArray(columns[-1]) for row in rows[1:-1]},
@@ -94,10 +89,8 @@ class SweptGrid(RestartGrid):
         return replace(self.edges, rows=self.rows, columns=self.columns)
 
     def compress(self, by: Engine) -> None:
-        """Compress the edges that are on the device, where ``by`` can.
-
-        The rows, or the columns, are compressed all or none: all of a kind share one buffer, which
-        is freed as a whole."""
+        """Compress the edges that are on the device, where ``by`` can.  The rows, or the columns,
+        are compressed all or none: all of a kind share one buffer, which is freed as a whole."""
         for lines in (self.rows, self.columns):
             smaller = []
             for line in lines.values():

@@ -131,11 +131,9 @@ class SlabPipeline:
         self._able = True
 
     def compute_from(self, slab: Slab) -> tuple[int, Slab | None] | None:
-        """Compute a slab and those that follow it in the pipeline.
-
-        Gives the row where they end, and the next slab if it was begun (it has to be computed
-        otherwise).  None: the pipeline cannot begin with this slab, and nothing was computed.
-        """
+        """Compute a slab and those that follow it in the pipeline.  Gives the row where they end,
+        and the next slab if it was begun (it has to be computed otherwise).  None: the pipeline
+        cannot begin with this slab, and nothing was computed."""
         state, area, stop = self._state, self._area(slab), self._state.slabs.stop
         if not self._able or slab.end == stop or not self._is_one_tile(slab):
             return None
@@ -269,8 +267,7 @@ class _PartCells(BestCells):
         return self._after and (self._after[0] + rows, self._after[1] + columns)
 
     def threshold(self, area: Area) -> int | None:
-        """That of the last of the best cells, and one more where all cells of the part come after
-        it."""
+        """That of the last best cell, and one more for a part whose cells all come after it."""
         if len(self.hits) < self.want.count:
             return self.want.threshold
         self.hits = Hits(self.hits.cells, self.want.count)

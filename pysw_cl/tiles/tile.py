@@ -60,11 +60,9 @@ class Area(NamedTuple):
 
 
 class Box(NamedTuple):
-    """A part of a local matrix, to be computed without the cells around it.
-
-    The cells above it and to its left count as the most that they can be: a local score is at most
-    ``highest``, and at most ``match`` for each row above and for each column to the left.
-    """
+    """A part of a local matrix, to be computed without the cells around it.  The cells above it and
+    to its left count as the most that they can be: a local score is at most ``highest``, and at
+    most ``match`` for each row above and for each column to the left."""
 
     area: Area
     highest: int
@@ -77,9 +75,7 @@ class Box(NamedTuple):
         return min(self.highest, rows), min(self.highest, columns)
 
     def edges(self, gap_open: int) -> tuple[int, Edge, Edge]:
-        """H of the corner, the row above the box, and the column to its left.
-
-        Any gap may lead into the box, so X is H there.  The matrix's own borders are as ever."""
+        """H of the corner, and the edges; X is H there, because any gap may lead into the box."""
         (m, n), (above, left) = self.area.shape, self.before
 
         def edge(most: int, first: int, length: int) -> Edge:
@@ -216,10 +212,9 @@ class Corridor(Protocol):
     """The part of a rectangle that is computed: some columns of each tile row."""
 
     def columns(self, row: int, row_end: int) -> tuple[int, int]:
-        """The columns ``[start, stop)`` for rows ``[row, row_end)``, all counted from 0.
-
-        There is at least one.  In the first tile row ``start`` is 0, and it never falls from one
-        tile row to the next."""
+        """The columns ``[start, stop)`` for rows ``[row, row_end)``, all counted from 0.  There is
+        at least one.  In the first tile row ``start`` is 0, and it never falls from one tile row to
+        the next."""
 
     def passed(self, row: int, column: int, edge: Edge) -> bool:
         """Take the bottom edge of the columns that ``columns`` gave last: the cells of row ``row``
@@ -228,12 +223,9 @@ class Corridor(Protocol):
 
 @dataclass(frozen=True)
 class Limits:
-    """What lets a sweep skip cells or end early.
-
-    With a ``corridor`` only the tiles in it are computed, and sinks get only their segments.  The
-    cells outside, next to it, count as reached by one gap along the edges of the tiles.  That is a
-    real path, so no value is too high.
-    """
+    """What lets a sweep skip cells or end early.  With a ``corridor`` only the tiles in it are
+    computed, and sinks get only their segments.  The cells outside, next to it, count as reached by
+    one gap along the edges of the tiles.  That is a real path, so no value is too high."""
 
     bound: Bound | None = None
     corridor: Corridor | None = None
@@ -329,10 +321,8 @@ class StoredMoves(Protocol):
 
     def trace(self, row: int, column: int, state: int) -> Traced:
         """Follow the path backward from cell (row, column), from 1, until it leaves the tile or
-        ends.
-
-        ``state``: 0 begins at H, 1 inside a gap that consumes target (E^), 2 inside a gap that
-        consumes query (F^)."""
+        ends.  ``state``: 0 begins at H, 1 inside a gap that consumes target (E^), 2 inside a gap
+        that consumes query (F^)."""
 
     def release(self) -> None:
         """Free the memory of the moves."""

@@ -55,9 +55,7 @@ class Boxes:
     def trace(
         self, query: View, target: View, scoring: Scoring, boxes: Sequence[Box], ends: list[BoxEnd]
     ) -> tuple[list[BoxPath], dict[str, int], int]:
-        """The paths to all ``ends``, the cells by lane set, and the launches.
-
-        ``query`` and ``target``: the letters (ASCII) of the whole matrix."""
+        """The paths to all ``ends`` of a whole matrix, the cells by lane set, and the launches."""
         engine = BoxEngine(self.runtime, self.plan.lanes, scoring.clamped(), True, 0)
         found, cells, launches = dict[int, BoxPath](), dict[str, int](), 0
         tuning = self.plan.tuning.pairs

@@ -76,11 +76,9 @@ def batch_spec(header: str, score: str, tops: bool = False, boxes: bool = False)
 
 
 class BatchEngine:
-    """Aligns batches of pairs on one OpenCL device.
-
-    ``lanes``: the name of a plan's lane set, which includes the lanes for pairs.  ``scoring``: a
-    clamped one.  ``ends``: the free ends as bits (`FreeEnd`).
-    """
+    """Aligns batches of pairs on one OpenCL device.  ``lanes``: the name of a plan's lane set,
+    which includes the lanes for pairs.  ``scoring``: a clamped one.  ``ends``: the free ends as
+    bits (`FreeEnd`)."""
 
     def __init__(self, runtime: Runtime, lanes: str, scoring: Scoring, local: bool, ends: int):
         self.runtime, self.scoring = runtime, scoring
@@ -122,8 +120,7 @@ class BatchEngine:
         self._retained.free()
 
     def outside(self, tops: Tops, k: int, pair: Ints, start: Ints, end: Ints) -> int:
-        """The highest score of an end of pair k of a batch that is outside the rectangle from
-        ``start`` to ``end`` (row, column)."""
+        """The highest score of an end of pair k outside the rectangle from ``start`` to ``end``."""
         lines, firsts = tops
         floor = self._floor(8 * lines.itemsize)
         group, lane = divmod(k, lines.shape[1])
@@ -142,8 +139,7 @@ class BatchEngine:
     def execution(
         self, groups: Groups, width: int, how: str, tops: bool = False, boxes: bool = False
     ) -> InLanes:
-        """How the pairs of these groups are computed.  ``how``: one of `pair_batch.WANTS`.
-        ``tops``: are these wanted (not of "score")?  ``boxes``: are they boxes of a matrix?"""
+        """How these groups are computed.  ``how``: one of `pair_batch.WANTS`."""
         tables, about = self.tables, (self.local, groups, self.runtime.facts, tops, boxes)
         score = tables.file(self.lanes, width)
         return InLanes(self.lanes, width, score, tables.letters, how, *about)

@@ -24,10 +24,9 @@ Ints = NDArray[np.int32]
 
 
 class KeptCodes:
-    """The codes of pairs on a device, a row of lanes for each letter, group after group.
-
-    ``text`` and ``pairs``: as `BatchEngine.start` takes them.  ``sizes``: the bytes of each
-    group.  The pairs and the places of groups are kept, too."""
+    """The codes of pairs on a device, a row of lanes for each letter, group after group.  ``text``
+    and ``pairs``: as `BatchEngine.start` takes them.  ``sizes``: the bytes of each group.  The
+    pairs and the places of groups are kept, too."""
 
     def __init__(
         self, runtime: Runtime, text: Letters, pairs: Ints, sizes: NDArray[np.int64]
@@ -46,8 +45,7 @@ class KeptCodes:
         finalize(self, self._buffers.free)  # at exit, too: before the drivers are unloaded
 
     def lend(self, first: int, count: int) -> LentCodes | None:
-        """The codes of ``count`` groups from group ``first`` on; None while another batch makes
-        them."""
+        """The codes of ``count`` groups from ``first`` on; None while another batch makes them."""
         some = slice(first, first + count)
         with self._lock:
             there = bool(self.there[some].all())
@@ -174,8 +172,7 @@ class RetainedMemory:
         return self._buffers[name]
 
     def lend(self, name: str, size: int) -> Any:
-        """A buffer with at least ``size`` bytes for one batch.  The host reads it while the next
-        batch runs, and gives it back (`take_back`)."""
+        """A buffer of at least ``size`` bytes for one batch, which gives it back (`take_back`)."""
         self.loans += 1
         free = self._free.setdefault(name, [])
         fits = [k for k, buffer in enumerate(free) if buffer.size >= size]
@@ -191,9 +188,8 @@ class RetainedMemory:
 
     def sent(self, name: str, array: NDArray[Any], batch: Buffers) -> Any:
         """The buffer of this name, with a copy of ``array``.  ``batch``: the buffers of the batch
-        that needs it, which keep the array until it is copied.
-
-        (A buffer that is made with its contents may wait for the kernel that runs.)"""
+        that needs it, which keep the array until it is copied.  (A buffer that is made with its
+        contents may wait for the kernel that runs.)"""
         buffer = self.get(name, array.nbytes)
         batch.write(buffer, array)
         return buffer

@@ -22,10 +22,8 @@ Tops = tuple[NDArray[np.signedinteger[Any]], NDArray[np.int64]]
 
 class Running:
     """A batch that is being computed; `finish` waits for it, and gives its memory back.
-
-    ``at_once``: copies to the host are enqueued behind the kernels.  Else they wait for
-    `finish`, and go beside the kernels of the next batch.  Results are in the order of the pairs.
-    """
+    ``at_once``: copies to the host are enqueued behind the kernels.  Else they wait for `finish`,
+    and go beside the kernels of the next batch.  Results are in the order of the pairs."""
 
     #: Numbers x pairs: score, query end, target end, matches, columns, or the first of these, and
     #: last whether there is a wrong letter, unless codes of the letters were there.
@@ -65,8 +63,7 @@ class Running:
         return np.empty(shape, np.int32) if self._at_once else self._memory.host(name, shape)
 
     def fetch_to(self, out: NDArray[Any], buffer: Any, start: int = 0) -> None:
-        """Fill ``out`` with the buffer's contents from byte ``start`` on; it holds them when
-        `finish` has returned."""
+        """Fill ``out`` from byte ``start`` of the buffer on, before `finish` returns."""
         if not self._at_once:
             self._later.append((out, buffer, start))
         elif out.size:

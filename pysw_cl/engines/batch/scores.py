@@ -184,8 +184,7 @@ class Tables:
         return {**given, "bad": min(0, self.scoring.lowest)} if file == "profile" else given
 
     def traceback(self, kept: bool) -> dict[str, Any]:
-        """The arguments with which a traceback makes scores of letters, or of these codes where
-        they are ``kept``."""
+        """The arguments with which a traceback scores letters, or codes that are ``kept``."""
         scoring = self.scoring
         if kept:
             return {

@@ -63,10 +63,8 @@ class Swept(NamedTuple):
 
 
 class RowscanEngine(Engine):
-    """Computes tiles on one OpenCL device, row by row.
-
-    Tiles with stored moves or forbidden pairs are the wavefront's, and those where opening a gap
-    costs 2^20 or more."""
+    """Computes tiles on one OpenCL device, row by row.  Tiles with stored moves or forbidden pairs
+    are the wavefront's, and those where opening a gap costs 2^20 or more."""
 
     plan: RowscanPlan
 
@@ -86,8 +84,7 @@ class RowscanEngine(Engine):
         return self._watch.seconds
 
     def tile(self, job: TileJob, capacity: int = 0) -> TileResult:
-        """Compute one tile; see :class:`pysw_cl.tiles.tile.TileJob`.  ``capacity``: at most so many
-        cells are collected; 0: as many as the job asks for."""
+        """Compute one tile.  ``capacity``: cells that are collected at most; 0: as the job asks."""
         wide = job.scoring.gap_open >> DIFFERENCE_BITS
         if job.store_moves or job.forbidden is not None or wide:
             return self.for_moves.tile(job, capacity)

@@ -211,8 +211,7 @@ class Machine:
         return (*range(self.schedulers, B, self.schedulers), B) if self.schedulers else (B,)
 
     def busy(self, running: Count, B: Count) -> Count:
-        """So many strips that run at a time, of B at most, as a share of those that have a
-        scheduler to themselves."""
+        """So many strips that run, of B, as a share of those with a scheduler to themselves."""
         return running / (self.schedulers or B)
 
     def wave(self, strips: Count, B: Count, n: int, lag: Count, even: bool = False) -> Wave:

@@ -114,8 +114,7 @@ class Profile:
 
     @classmethod
     def of_text(cls, text: bytes, named: bool = False) -> Profile:
-        """The profile in a file, which must name its device if it is to be ``named``.  Raises
-        ProfileError, which says what is wrong."""
+        """The profile in a file, with its device if ``named``.  Raises ProfileError."""
         if len(text) > MOST_BYTES:
             raise ProfileError(f"it is too long for a profile, over {MOST_BYTES >> 20} MiB")
         if not text.strip():
@@ -239,8 +238,7 @@ def save(profile: Profile) -> Path:
 
 
 def measurements(profile: Profile, resume: bool) -> Path | None:
-    """The file of measurements of a tuning that goes on later, beside that of a profile; empty
-    unless an earlier one is to ``resume``.  None where it cannot be written."""
+    """The file of measurements of a tuning, empty unless to ``resume``; None: not writable."""
     with suppress(ProfileError), _changing() as folder:
         path = folder / f"{_file_name(profile.identity, profile.kernels)}l"
         folder.mkdir(parents=True, exist_ok=True)
@@ -250,8 +248,7 @@ def measurements(profile: Profile, resume: bool) -> Path | None:
 
 
 def reset(identity: Identity) -> list[Path]:
-    """Remove the user's profiles of a device, of any driver and kernels, damaged ones too; their
-    files.  Raises ProfileError if the folder cannot be written."""
+    """Remove the user's profiles of a device; their files.  Raises ProfileError."""
     with _changing() as folder:
         paths = _files(folder, identity)
         for path in paths:
@@ -283,8 +280,7 @@ def profile_for(identity: Identity) -> Found:
 
 
 def shipped_for(identity: Identity) -> Found:
-    """The most specific profile that ships and fits a device.  The compute units of another device
-    of its architecture do the same work."""
+    """The most specific profile that ships for a device, or for one of its architecture."""
 
     def fits(said: Identity) -> bool:
         return all(
@@ -351,8 +347,7 @@ def _file_name(identity: Identity, kernels: str) -> str:
 
 
 def _device_key(identity: Identity) -> str:
-    """The start of the names of a device's files; no other device has it.  Its driver may change,
-    and how much of it is used."""
+    """The start of the names of a device's files, whatever its driver and its load."""
     said = "\0".join((identity.name, identity.platform, identity.architecture, identity.kind))
     digest = hashlib.sha256(said.encode(errors="surrogatepass")).hexdigest()[:8]
     return f"{_slug(identity.name, NAME_LETTERS)}-{digest}"

@@ -144,8 +144,7 @@ class Runner:
         return outcome
 
     def fits(self, trial: Trial) -> bool:
-        """Will another run probably end within the limit?  What a run, a check and a build take is
-        learned from those before; the first of each is only expected to take no time."""
+        """Will another run probably end within the limit, by what such runs have taken so far?"""
         taken = self._taken[self._need(trial)][-RECENT:] or [0.0]
         return self.spent + max([median(taken), *trial.seconds[-1:]]) <= self.limit
 

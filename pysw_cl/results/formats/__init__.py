@@ -138,8 +138,7 @@ def make_writer(name: str, setting: Setting) -> Writer:
 
 
 def reader_of(name: str) -> Callable[..., Iterator[Record]]:
-    """The reader of a format: it takes `.reading.Lines` and, for some, what else is known of the
-    file.  Raises InputError for a format without one."""
+    """The reader of a format, of `.reading.Lines`.  Raises InputError if it has none."""
     if not FORMATS[name].has_reader:
         able = ", ".join(other for other, one in FORMATS.items() if one.has_reader)
         raise InputError(f"{name} is written only; there are readers for {able}")

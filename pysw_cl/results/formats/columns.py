@@ -120,7 +120,6 @@ class Columns:
 
 class TableRows(Columns):
     """The rows of ``pairs``, from the table of `align_many` with the same order; an iterable.
-
     ``pairs`` are as `align_many` takes them; ``given``: other names of (query, target) of each.
     ``common``: fields of `Alignment` that all of them have, with ``mode`` and ``scoring``."""
 
@@ -191,8 +190,7 @@ class TableRows(Columns):
         return found
 
     def check_letters(self) -> None:
-        """Raise InputError for a path that does not score what its row says, with letters that are
-        in memory that may have changed."""
+        """Raise InputError for a path with another score by letters that may have changed."""
         if "cigar" not in (self.table.dtype.names or ()):
             return
         in_buffers = {bytearray, memoryview, np.ndarray}
