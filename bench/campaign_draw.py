@@ -44,10 +44,9 @@ LOWERED: dict[str, list[dict[str, Any]]] = {
             "speculation.piece": piece,
             "speculation.first_cells": cells,
             "speculation.begun": 8,
-            "speculation.least_margin": margin,
-            "speculation.margin": 1 / 16,
+            "speculation.margin": margin,
         }
-        for side, margin, piece, cells in ((64, 20, 2, 4), (128, 4, 32, 12), (64, 4, 1, 2))
+        for side, margin, piece, cells in ((64, 2.0, 2, 4), (128, 0.4, 32, 12), (64, 0.5, 1, 2))
     ],
     "pace": [
         {

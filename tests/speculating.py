@@ -90,7 +90,7 @@ def constants(patch: pytest.MonkeyPatch, **more: Any) -> None:
     """Every level and stage on pairs of a few thousand letters; ``more``: other values of
     "speculation" and "traceback"."""
     values: dict[str, Any] = {"side": 128, "least_sides": 2, "pruned_side": 0, "slack": 20}
-    values |= {"begun": 8, "least_margin": 20, "margin": 1 / 16, "most_tiles": 1024}
+    values |= {"begun": 8, "margin": 2, "most_tiles": 1024}
     patch.setattr(plans, "PATH_SHARE", 0.0)  # path_bytes alone counts
     values |= {"least_side": 1100, **more}
     tune(patch, {named(name): value for name, value in values.items()})

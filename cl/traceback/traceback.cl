@@ -6,14 +6,15 @@
 // Arguments:
 //   table: per tile its upper left corner (its cells begin a row below and a column after it), its rows, its columns,
 //     and the place of its moves in `moves`, in words.
-//   starts, first: per group, from start `first` on, what its path may lead through, and the cell from which it is
-//     traced, numbered as the corners are, or the path of an earlier launch that it goes on with
-//     (pysw_cl.engines.wavefront.descriptors.StartWord).  The state is 0 at H; 1 if a gap that consumes target leaves
-//     the cell; 2 if a gap that consumes query does.
+//   starts: per piece of the path, what it may lead through, and the cell from which it is traced at first, numbered as the
+//     corners are (pysw_cl.engines.wavefront.descriptors.StartWord).  The state is 0 at H; 1 if a gap that consumes
+//     target leaves the cell; 2 if a gap that consumes query does.
+//   turn: in turn 0 all pieces are traced from there, one by each group.  In turn k those from the k-th on are traced
+//     from where the ones before them ended in the turn before, unless that has not changed.
 //   linear: the gap opening costs nothing, so there is no state inside a gap.
-//   found: per group, at places that `starts` has: row, column, state, whether the path ended, moves made, the tile
-//     where it ended or else the number of its tiles; then per tile the (row, column, state, moves made) with which the
-//     path came there.  Elsewhere the path's moves, a byte each.
+//   found: per piece, at places that `starts` has, twice, for even and for odd turns: row, column, state, whether the path
+//     ended, moves made; the row, column and state from which it was traced; then per tile the (row, column, state, moves
+//     made) with which the path came there, if it did.  Elsewhere the path's moves, a byte each.
 // The traceback starts in the first tile that has the cell.  Where the path leaves a tile, it goes on in the next tile
 // of the list that has the cell it comes to.
 //
@@ -308,18 +309,27 @@ INLINE position_t trace_tile(position_t p, tile_moves_t tile, __local shared_t *
 
 __kernel __attribute__((reqd_work_group_size(TRACEBACK_GROUP_SIZE, 1, 1))) void
 traceback(__global const uint *restrict moves, __global const long *restrict table, __global const int *restrict starts,
-          int first, int linear, __global int *restrict found)
+          int turn, int linear, __global int *restrict found)
 {
-  __global const int *start = starts + START_WORDS * (first + get_group_id(0));
+  __global const int *start = starts + START_WORDS * (turn + get_group_id(0)), *before = start + START_ROW;
   __global const long *tiles = table + TRACED_WORDS * (size_t)start[START_FIRST];
-  __global int *result = found + start[START_RESULT], *entries = result + FOUND_WORDS;
+  const int count = start[START_COUNT], size = FOUND_WORDS + 4 * count, odd = turn & 1;
+  __global int *result = found + start[START_RESULT] + odd * size, *entries = result + FOUND_WORDS;
+  __global const int *last = found + start[START_RESULT] + !odd * size;
   __global uchar *path = (__global uchar *)found + start[START_PATH];
   __local shared_t shared;
-  __global const int *before = start[START_AFTER] < 0 ? start + START_ROW : found + start[START_AFTER];
-  const int count = start[START_COUNT];
-  position_t p = {before[FOUND_ROW], before[FOUND_COLUMN], linear ? 0 : before[FOUND_STATE], 0, 0};
-  int index = next_tile(&shared, tiles, 0, count, p), stopped = count;
-  while (index < count) {
+  if (turn > 0) {
+    __global const int *piece = start - START_WORDS;
+    before = found + piece[START_RESULT] + !odd * (FOUND_WORDS + 4 * piece[START_COUNT]);
+  }
+  position_t p = {before[FOUND_ROW], before[FOUND_COLUMN], linear ? 0 : before[FOUND_STATE], before[FOUND_ENDED], 0};
+  const int4 from = {p.row, p.column, p.last, p.ended};
+  const bool known = turn > 0 && all(vload4(0, last + FOUND_FROM) == from);
+  for (int k = get_local_id(0); k < size; k += TRACEBACK_GROUP_SIZE) result[k] = known ? last[k] : -1;
+  barrier(CLK_GLOBAL_MEM_FENCE);
+  const int most = known || p.ended ? 0 : count;
+  int index = next_tile(&shared, tiles, 0, most, p);
+  while (index < most) {
     __global const long *of = tiles + TRACED_WORDS * (size_t)index;
     const int above = (int)of[TRACED_ROW] + 1, before = (int)of[TRACED_COLUMN] + 1;
     const tile_moves_t tile = {moves + of[TRACED_MOVES], (int)of[TRACED_COLUMNS], linear ? 0 : 3};
@@ -329,15 +339,14 @@ traceback(__global const uint *restrict moves, __global const long *restrict tab
     p = trace_tile(p, tile, &shared, path);
     p.row += above;
     p.column += before;
-    if (p.ended) stopped = index;
-    index = next_tile(&shared, tiles, p.ended ? count : index + 1, count, p);
+    index = next_tile(&shared, tiles, p.ended ? most : index + 1, most, p);
   }
-  if (get_local_id(0) == 0) {
+  if (get_local_id(0) == 0 && !known) {
     result[FOUND_ROW] = p.row;
     result[FOUND_COLUMN] = p.column;
     result[FOUND_STATE] = linear || p.ended ? 0 : p.last;
     result[FOUND_ENDED] = p.ended;
     result[FOUND_MADE] = p.made;
-    result[FOUND_TILE] = stopped;
+    vstore4(from, 0, result + FOUND_FROM);
   }
 }

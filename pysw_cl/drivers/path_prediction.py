@@ -5,14 +5,16 @@ They cut the matrix into grid cells.  A traceback leaves each at its top or left
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from collections.abc import Callable
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..scoring.precision import UNREACHABLE_BELOW
 from ..scoring.scoring import Scoring
+from ..tiles.edges import Ints
 from ..tiles.special_lines import RestartGrid, RestartPoints
 from ..tiles.tile import Area
 from .band_doubling import BandGrid
@@ -20,44 +22,29 @@ from .band_doubling import BandGrid
 if TYPE_CHECKING:
     from ..engines.wavefront.tile_batch_layout import TileSet
 
-Floats = NDArray[np.float64]
-#: Entries that a device looks for at once.
-AHEAD = 32
+Places = NDArray[np.int64]
+#: Tiles from a path's on that may have a cell beside it.
+BESIDE = 4
+#: Of long special lines about so many cells are read for a grid cell.
+READ = 1024
 #: A width above 0 that is none.
 TINY = 1e-9
 
 
-class Cell(NamedTuple):
-    """A grid cell that a path may run through."""
-
-    #: The tile that it is part of.
-    tile: int
-    #: Its area, as far as it was computed.
-    area: Area
-
-
-class Entry(NamedTuple):
-    """Where a forward path probably enters a grid cell: the matrix cell before it, and its H."""
-
-    row: int
-    column: int
-    h: int
-
-
-def similarity(rate: float, match: int) -> float:
+def similarity(rate: Any, match: int) -> Any:
     """How alike sequences are where each row and column of their path adds ``rate`` to H, from 0
-    (it does not grow) to 1 (all letters match)."""
-    return min(1.0, max(0.0, 2 * rate / match)) if match else 0.0
+    (it does not grow) to 1 (all letters match); of an array, of each."""
+    return np.clip(2 * rate / match, 0, 1) if match else 0 * rate
 
 
-def rate_of(h: int | None, before: int, letters: int, match: int, extend: int) -> float:
+def rate_of(h: Any, before: Any, letters: Any, match: int, extend: int) -> Any:
     """What each of so many rows and columns of a path adds to H, from ``before`` to ``h``; of a
-    path of matches, if ``h`` is not known."""
-    gained = match / 2 if h is None else (h - before) / max(1, letters)
-    return min(match / 2, max(-float(extend), gained))
+    path of matches, if ``h`` is not known.  Of arrays, of each."""
+    gained = match / 2 if h is None else (h - before) / np.maximum(1, letters)
+    return np.clip(gained, -float(extend), match / 2)
 
 
-def promise(down: Floats, across: int, rate: float, match: int, extend: int) -> Floats:
+def promise(down: Any, across: int, rate: float, match: int, extend: int) -> Any:
     """What a path probably gains on its way over so many rows ``down`` and columns ``across``.
 
     Each row and column adds ``rate``, and each more of the one than of the other costs a letter of
@@ -68,69 +55,76 @@ def promise(down: Floats, across: int, rate: float, match: int, extend: int) -> 
     wide = total * ((1 - similarity(rate, match)) / 4) + TINY
     near = np.minimum(lean, wide)
     cost = lean - near * (1 - near / (2 * wide))
-    gain: Floats = rate * total - (rate + extend) * cost
-    return gain
+    return rate * total - (rate + extend) * cost
 
 
 class SweptLines:
     """The special rows and columns of a sweep of the whole matrix, or the rows of one of a diagonal
-    band, up to the cell (rows, columns).  Every ``spacing``-th of their cells is read."""
+    band, up to the cell (rows, columns).  At most every ``spacing``-th of their cells is read."""
 
     def __init__(
         self, grid: RestartPoints, rows: int, columns: int, scoring: Scoring, spacing: int
     ) -> None:
         assert isinstance(grid, BandGrid | RestartGrid)
-        self.grid, self.spacing = grid, spacing
+        self.grid = grid
         self.match, self.extend = max(0, scoring.highest), scoring.gap_extend
-        #: The spans of a band by row; None: cells end at special columns.
-        self._band = grid.band.spans if isinstance(grid, BandGrid) else None
         self._down = {} if isinstance(grid, BandGrid) else grid.columns
-        self._rows = [0, *sorted(row for row in grid.rows if row < rows), rows]
-        self._columns = [0, *sorted(column for column in self._down if column < columns), columns]
-        widths = np.diff(self._columns)
-        if self._band is not None:
-            widths = np.array([b - a for a, b in map(self._span, self._rows[:-1])])
+        self._rows = np.array([0, *sorted(row for row in grid.rows if row < rows), rows])
+        inner = sorted(column for column in self._down if column < columns)
+        self._columns = np.array([0, *inner, columns])
+        #: The columns of the grid cells below each row of a band; else they end at special columns.
+        self._spans: Places | None = None
+        if isinstance(grid, BandGrid):
+            spans = [grid.band.spans[row] for row in self._rows[:-1].tolist()]
+            self._spans = np.minimum(np.array(spans), columns)
+        widths = np.diff(self._columns if self._spans is None else self._spans).ravel()
         #: The longest side of a grid cell.
         self.side = int(max(*np.diff(self._rows), *widths))
+        self.spacing = max(spacing, self.side // READ)
 
-    def _span(self, row: int, column: int = 1) -> tuple[int, int]:
-        """The columns of the grid cell below a special row that has this column."""
-        if self._band is not None:
-            first, last = self._band[row]
-            return first, min(last, self._columns[-1])
-        b = bisect_left(self._columns, column)
-        return self._columns[b - 1], self._columns[b]
+    def cells(self, places: Places, tiles: Places) -> Places:
+        """For each cell of the matrix (row, column) the grid cell around it: its tile, the given
+        one or one of the next, or -1 if there is none, and its `Area`."""
+        rows, columns = places.T
+        a, b = self._rows.searchsorted(rows), self._columns.searchsorted(columns)
+        spans = np.stack([self._columns[b - 1], self._columns[b]], axis=1)
+        first, last = (spans if self._spans is None else self._spans[a - 1]).T
+        there = (rows > 0) & (first < columns) & (columns <= last)
+        return np.column_stack([there - 1, self._rows[a - 1], self._rows[a], first, last])
 
-    def cell(self, row: int, column: int, tile: int = 0) -> Cell | None:
-        """The grid cell around a cell of the matrix, in this tile or a later one."""
-        if row < 1 or column < 1:
-            return None
-        a = bisect_left(self._rows, row)
-        first, last = self._span(self._rows[a - 1], column)
-        area = Area(self._rows[a - 1], self._rows[a], first, last)
-        return Cell(0, area) if first < column <= last else None
+    def way(self, row: int, column: int, h: int | None, tile: int, most: int) -> Places:
+        """Through which grid cells, ``most`` of them, a path to (row, column), with this H if it is
+        known, probably leads, one after the other backward: a row of `cells` for each, in ``tile``
+        or later ones, and behind it the row, column and H of the cell before the grid cell."""
+        found = list[Any]()
+        while len(found) < most and (h is None or h >= UNREACHABLE_BELOW):
+            cell = self.cells(np.array([[row, column]]), np.zeros(1, np.int64))[0].tolist()
+            if cell[0] < 0:
+                break
+            row, column, h = self._entry(Area(*cell[1:]), row, column, h)
+            found.append((*cell, row, column, h))
+        return np.array(found, np.int64).reshape(-1, 8)
 
-    def entry(self, cell: Cell, row: int, column: int, h: int | None) -> Entry:
-        """Where a path to (row, column), with this H if it is known, probably enters the cell."""
-        area, (top, left) = cell.area, self.grid.sides(cell.area)
+    def _entry(self, area: Area, row: int, column: int, h: int | None) -> tuple[int, int, int]:
+        """Where a path to (row, column), with this H if it is known, probably enters a cell."""
         down, across = row - area.row, column - area.column
-        diagonal = min(down, across)  # the rate is that of a path that came straight
-        edge, at = (top, column - diagonal) if down == diagonal else (left, row - diagonal)
-        known = h if diagonal > 1 and at else None
-        before = 0 if known is None else edge.h_at(at - 1)
+        diagonal, found = min(down, across), []
+        above, beside = self.grid.sides(area)
+        top = above.read_h(area.column, column, self.spacing)
+        left = beside.read_h(area.row, row, self.spacing)
+        # the rate is that of a path that came straight, from where H was read near there
+        edge, at = (top, across - diagonal) if down == diagonal else (left, down - diagonal)
+        known = h if diagonal > 1 else None
+        before = int(edge[max(0, at - 1) // self.spacing])
         rate = rate_of(known, before, 2 * diagonal, self.match, self.extend)
-        found = []
-        for edge, first, along, beside in (
-            (top, area.column, across, down),
-            (left, area.row, down, across),
-        ):
-            values = edge.read_h(first, first + along, self.spacing)
+        sides = (top, area.column, across, down), (left, area.row, down, across)
+        for values, first, along, aside in sides:
             rest = np.arange(along - 1, -1, -self.spacing, dtype=np.float64)
-            possible = values + promise(rest, beside, rate, self.match, self.extend)
+            possible = values + promise(rest, aside, rate, self.match, self.extend)
             at = int(possible.argmax())
             place = first + self.spacing * at + 1
-            corner = (area.row, place) if edge is top else (place, area.column)
-            found.append((float(possible[at]), Entry(*corner, int(values[at]))))
+            corner = (area.row, place) if values is top else (place, area.column)
+            found.append((float(possible[at]), (*corner, int(values[at]))))
         return max(found, key=itemgetter(0))[1]
 
     def h_at(self, row: int, column: int) -> int | None:
@@ -147,29 +141,34 @@ class SetLines:
         self.tiles = tiles
         #: The tile that the path is in.
         self.at = 0
-        #: The entries that are known, by the tile and the cell of the matrix that a path goes to.
-        self._known: dict[tuple[int, int, int], Entry] = {}
+        self._areas = np.array([part.area for part in tiles.parts]).reshape(-1, 2, 2)
+        #: What was asked for last, and the function that waits for it.
+        self._asked: tuple[Any, Callable[[], Ints]] | None = None
 
-    def cell(self, row: int, column: int, tile: int = 0) -> Cell | None:
+    def cells(self, places: Places, tiles: Places) -> Places:
         """See :class:`SweptLines`."""
-        steps = self.tiles.steps
-        for k in range(tile, len(self.tiles.parts)):
-            area = self.tiles.parts[k].area
-            if area.holds(row, column):
-                r = area.row + (row - area.row - 1) // steps[0] * steps[0]
-                c = area.column + (column - area.column - 1) // steps[1] * steps[1]
-                ends = min(r + steps[0], area.row_end), min(c + steps[1], area.column_end)
-                return Cell(k, Area(r, ends[0], c, ends[1]))
-        return None
+        near = np.minimum(tiles[:, None] + np.arange(BESIDE), len(self._areas) - 1)
+        corners, ends = np.moveaxis(self._areas[near], -1, 0)
+        holds = ((places[:, None] > corners) & (places[:, None] <= ends)).all(axis=2)
+        this = np.arange(len(places)), holds.argmax(axis=1)
+        corners, ends, steps = corners[this], ends[this], np.array(self.tiles.steps)
+        starts = corners + (places - corners - 1) // steps * steps
+        areas = np.stack([starts, np.minimum(starts + steps, ends)], axis=2).reshape(-1, 4)
+        return np.column_stack([np.where(holds[this], near[this], -1), areas])
 
-    def entry(self, cell: Cell, row: int, column: int, h: int | None) -> Entry:
+    def ask(self, row: int, column: int, tile: int, most: int) -> None:
+        """Begin to look for a way that is probably wanted next."""
+        given = row, column, tile, most
+        self._asked = given, self.tiles.entries(tile, row, column, most)
+
+    def way(self, row: int, column: int, h: int | None, tile: int, most: int) -> Places:
         """See :class:`SweptLines`."""
-        if (cell.tile, row, column) not in self._known:
-            before = row, column
-            for tile, *entry in self.tiles.entries(cell.tile, row, column, AHEAD):
-                self._known[(tile, *before)] = found = Entry(*entry)
-                before = found.row, found.column
-        return self._known[cell.tile, row, column]
+        if self._asked is None or self._asked[0] != (row, column, tile, most):
+            self.ask(row, column, tile, most)
+        assert self._asked is not None
+        found, self._asked = self._asked[1]().astype(np.int64), None
+        places = np.vstack([[(row, column)], found[:, 1:3]])[:-1]
+        return np.column_stack([self.cells(places, found[:, 0]), found[:, 1:]])
 
     def h_at(self, row: int, column: int) -> int | None:
         """See :class:`SweptLines`."""

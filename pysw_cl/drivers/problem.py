@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, get_args
@@ -24,6 +24,7 @@ from ..results.cigar import (
     piece_runs,
 )
 from ..scoring.scoring import Scoring
+from ..sequences import parallel
 from ..sequences.view import Frame, View
 from ..tiles.contract import HeldFound
 from ..tiles.edges import Border, Edges
@@ -161,8 +162,8 @@ class Path(Costs):
     between: Callable[[Path], None] = lambda path: None
     #: Called with the path after each grid cell, and after each launch that it was traced through.
     after: Callable[[Path], None] = lambda path: None
-    #: Called with the path while a device computes; the second argument: does it still?
-    meanwhile: Callable[[Path, Callable[[], bool]], None] = lambda path, busy: None
+    #: Called with the path after launches while the device computes the next ones.
+    meanwhile: Callable[[Path], None] = lambda path: None
 
     def inside(self, area: Area) -> bool:
         """Does the traceback go on in this area?"""
@@ -218,39 +219,35 @@ class PathReader:
     and the scoring alone, with no score that a tile computed.
 
     Reading the moves of a long path takes the host about as long as a part of the traceback takes
-    the device, so the host reads those that it has while the device computes the next ones."""
+    the device, so a thread reads those that are there while the device computes the next ones."""
 
     def __init__(self, end: Hit, frame: Frame, scoring: Scoring, at_once: int) -> None:
         self._end, self._frame, self._scoring = end, frame, scoring
-        #: Moves that are read at once.  A device that becomes ready waits for no more than these.
+        #: Moves that are read at once.
         self._at_once = at_once
         #: How many arrays of moves were taken from the path, and where these begin.
         self._taken, self._place = 0, (end.row, end.column)
-        #: Pieces that were taken and not read: moves, query letters, target letters.
-        self._waiting: deque[tuple[Moves, View, View]] = deque()
-        #: The runs of the pieces that were read, the last one of the path first.
-        self._runs: list[Runs] = []
-        #: The sum of the substitution scores of their pairs.
-        self._pairs = 0
+        self._thread = ThreadPoolExecutor(1)  # more would keep the one that launches from its work
+        #: What the pieces give that were begun, the last one of the path first.
+        self._begun: list[Future[tuple[Runs, int]]] = []
 
-    def read_meanwhile(self, path: Path, busy: Callable[[], bool] = lambda: True) -> None:
-        """Read the new moves of the path, piece by piece, as long as the device is ``busy()``."""
-        self._waiting += self._take(path)
-        while self._waiting and busy():
-            self._read(*self._waiting.popleft())
+    def read_meanwhile(self, path: Path) -> None:
+        """Begin to read the new moves of the path."""
+        self._begun += [self._thread.submit(self._read, piece) for piece in self._take(path)]
 
     def found(self, path: Path) -> FoundPath:
         """The runs and the score of the path, whose traceback is complete.  Raises InternalError if
         the moves do not consume the letters between its start and its end."""
-        self._waiting += self._take(path)
-        for piece in self._waiting:  # in turn: the work itself uses threads
-            self._read(*piece)
-        runs = joined(reversed(self._runs))
+        rest = list(parallel.in_threads(self._read, self._take(path)))
+        with self._thread:
+            read = [*(piece.result() for piece in self._begun), *rest]
+        runs = joined(piece for piece, _ in reversed(read))
         total, (gaps, query, target) = int(runs.lengths.sum()), runs.in_gaps()
         letters = total - target, total - query
         check_region(letters, (self._end.row - path.row, self._end.column - path.column))
         cost = gaps * self._scoring.gap_open + (query + target) * self._scoring.gap_extend
-        return FoundPath(path.row, path.column, runs, self._pairs - cost)
+        score = sum(pairs for _, pairs in read) - cost
+        return FoundPath(path.row, path.column, runs, score)
 
     def _take(self, path: Path) -> Iterator[tuple[Moves, View, View]]:
         """The pieces that came since the last call, backward, and the letters of each."""
@@ -268,9 +265,9 @@ class PathReader:
         check_region((place[0] - row, place[1] - column), region)
         self._place = row, column
 
-    def _read(self, moves: Moves, query: View, target: View) -> None:
-        """Read the runs and the scores of one piece."""
-        moves = np.ascontiguousarray(moves[::-1])
-        pairs = opposite(moves, query, target)
-        self._runs.append(piece_runs(self._scoring, moves, *pairs))
-        self._pairs += int(self._scoring.pair_scores(*pairs).sum(dtype=np.int64))
+    def _read(self, piece: tuple[Moves, View, View]) -> tuple[Runs, int]:
+        """The runs of one piece, and the sum of the substitution scores of its pairs."""
+        moves = np.ascontiguousarray(piece[0][::-1])
+        pairs = opposite(moves, *piece[1:])
+        scores = self._scoring.pair_scores(*pairs)
+        return piece_runs(self._scoring, moves, *pairs), int(scores.sum(dtype=np.int64))

@@ -17,16 +17,17 @@ from __future__ import annotations
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from ..errors import DeviceError
-from ..planning.parameters import Tuning
+from ..planning.parameters import TracebackTuning, Tuning
 from ..planning.path_grid import finer_grid, level_shares, level_steps
 from ..results.stats import Stats
-from ..scoring.precision import UNREACHABLE_BELOW
 from ..tiles.contract import Engine, Part
 from ..tiles.special_lines import RestartPoints, SweptGrid
 from ..tiles.sweep import sweep
 from ..tiles.tile import Area, Hit, Traced
-from .path_prediction import Cell, Entry, Lines, SetLines, SweptLines, rate_of, similarity
+from .path_prediction import Lines, Places, SetLines, SweptLines, rate_of, similarity
 from .problem import Path, Problem
 
 if TYPE_CHECKING:
@@ -42,17 +43,20 @@ def trace_back(
     path: Path | None = None,
 ) -> Path:
     """The canonical path to ``end``, from saved cells of a sweep; ``path``: one to go on with."""
-    path = path or Path(end.row, end.column)
-    area, tiles = Area(0, end.row, 0, end.column), _tile_batch(engine, problem, path)
-    with tiles or nullcontext():
-        speculative = None
-        if tiles is not None:
-            given = engine.plan.tuning, problem, grid, end, path
-            speculative = SpeculativeTraceback(tiles, *given)
-        while path.inside(area):
-            if speculative is None or not speculative.trace(path):
-                _step(engine, problem, grid, area, path)
-                path.after(path)
+    path, tuning = path or Path(end.row, end.column), engine.plan.tuning
+    area = Area(0, end.row, 0, end.column)
+    while path.inside(area):
+        ahead, tiles = None, _tile_batch(engine, problem, path)
+        with tiles or nullcontext():
+            if tiles is not None:
+                ahead = SpeculativeTraceback(tiles, tuning, problem, grid, end, path)
+            less = min(tuning.traceback.path_bytes, TracebackTuning().path_bytes)
+            spare = tuning.traceback.path_bytes > less
+            while path.inside(area) and not (spare and ahead is not None and ahead.lacked):
+                if ahead is None or not ahead.trace(path):
+                    _step(engine, problem, grid, area, path)
+                    path.after(path)
+        tuning = tuning.with_values({"traceback.path_bytes": less})
     path.finish(problem)
     return path
 
@@ -101,13 +105,12 @@ def _step(engine: Engine, problem: Problem, grid: RestartPoints, area: Area, pat
 class Guess(NamedTuple):
     """Where the traceback probably goes on."""
 
-    #: The matrix cell at which it comes to ``cell``.
+    #: The matrix cell at which it comes to the next grid cell, and H there; None: not known.
     row: int
     column: int
-    #: H there; None: not known.
     h: int | None
-    #: The grid cell that it traces next.
-    cell: Cell
+    #: The tile of the lines that has it, or one before.
+    tile: int
     #: Rows and columns beyond (row, column) that are computed, too.
     margin: int
 
@@ -135,7 +138,6 @@ class SpeculativeTraceback:
         path: Path,
     ) -> None:
         self.engine, self.problem, self.tuning, self.end = engine, problem, tuning.speculation, end
-        engine.meanwhile = lambda busy: path.meanwhile(path, busy)
         self.match, self.gap_open = max(0, problem.scoring.highest), problem.scoring.gap_open
         spacing = self.tuning.spacing
         self.lines = SweptLines(grid, path.row, path.column, problem.scoring, spacing)
@@ -152,10 +154,13 @@ class SpeculativeTraceback:
         longest = side * (path.row + path.column) / 2
         #: Bytes of the buffer for moves.
         self.moves_capacity = int(min(self.moves_share * self.level_bytes[-1], longest))
-        #: Tiles of a launch at most, by level.
-        self.most_tiles = [self.tuning.most_tiles] * len(self.level_bytes)
-        #: Are single tiles better: is there too little for levels, or too little memory?
-        self.failed = not self.levels
+        cells, few = [(self.lines.side, self.lines.side), *self.levels], self.tuning.few_tiles
+        holds = [most / self._bytes(k, *cells[k]) for k, most in enumerate(self.level_bytes)]
+        #: Tiles of a launch at most, by level: of those that a path only grazes there are more.
+        self._most = [min(self.tuning.most_tiles, few + int(1.5 * count)) for count in holds]
+        self.most_tiles = list(self._most)
+        #: Was there too little memory?
+        self.lacked = False
         #: Which of two buffers the last tiles with moves have.
         self._slot = 0
         #: The tile sets that the path is in, one a level, coarsest first.
@@ -168,12 +173,12 @@ class SpeculativeTraceback:
     def trace(self, path: Path) -> bool:
         """Trace ``path`` back as far as predictions lead.  Returns whether it moved."""
         before = path.row, path.column
-        if self.failed:
+        if self.lacked or not self.levels:
             return False
         try:
             self._trace(self.lines, path)
-        except DeviceError:  # single tiles need less memory
-            self.failed = True
+        except DeviceError:  # fewer tiles need less memory, and single ones
+            self.lacked = True
             self.engine.free()
         path.add_cost(Stats(*self.engine.cost()))
         return path.ended or (path.row, path.column) != before
@@ -182,21 +187,22 @@ class SpeculativeTraceback:
         """Trace ``path`` through the grid cells of ``lines``, the special lines of the finest set
         so far.  Returns the tile of that set in which it was last."""
         tile, level = 0, len(self._sets)
-        while not path.ended:
-            cell = lines.cell(path.row, path.column, tile)
-            if cell is None:
-                break
+        while path.row and path.column and not path.ended:
             before = path.row, path.column
             path.between(path)
             if level == len(self.levels):
                 step = self._begun
                 if step is None or not step.parts[0].area.holds(*before):
-                    step = self._begin(lines, Guess(*before, None, cell, 0))
+                    step = self._begin(lines, Guess(*before, None, tile, 0))
+                if step is None:
+                    break
                 parts, last = step.parts, self._step(lines, step, path)
             else:
                 at_end = before == (self.end.row, self.end.column)
                 h = self.end.score if at_end else lines.h_at(*before)
-                parts, _ = self._parts(lines, level, Guess(*before, h, cell, 0))
+                parts, _ = self._parts(lines, level, Guess(*before, h, tile, 0))
+                if not parts:
+                    break
                 finer = SetLines(self._finer(level, parts))
                 self._sets.append(finer)
                 last = self._trace(finer, path)
@@ -205,8 +211,7 @@ class SpeculativeTraceback:
             tile = parts[last].inside
             # after a wrong prediction fewer tiles, because they may be computed again
             used = last + 1 if last + 1 < len(parts) else self.most_tiles[level]
-            most, few = self.tuning.most_tiles, self.tuning.few_tiles
-            self.most_tiles[level] = min(most, max(few, 2 * used))
+            self.most_tiles[level] = min(self._most[level], max(self.tuning.few_tiles, 2 * used))
             if self._refused is not None:
                 if self._refused < level:
                     break
@@ -217,71 +222,83 @@ class SpeculativeTraceback:
 
     def _parts(self, lines: Lines, level: int, guess: Guess) -> tuple[list[Part], Guess | None]:
         """The tiles of a launch, from a guess backward, and where the path probably goes on."""
-        row, column, h, cell, margin = guess
-        match, extend = self.match, self.problem.scoring.gap_extend
-        parts: list[Part] = []
-        beside: list[Part] = []
-        used, sizes = 0, dict[tuple[int, int], int]()  # bytes by shape: most tiles have the same
-        while len(parts) < self.most_tiles[level]:
-            area, tile = cell.area, cell.tile
-            around = self._part_of(area, row + margin - area.row, column + margin - area.column)
-            for one in (around, *[part.area for part in beside]):
-                shape = one.shape
-                if shape not in sizes:
-                    sizes[shape] = self._bytes(level, *shape)
-                used += sizes[shape]
-            if parts and used > self.level_bytes[level]:
-                break
-            entry = lines.entry(cell, min(row, area.row_end), min(column, area.column_end), h)
-            letters = row + column - entry.row - entry.column
-            rate = rate_of(h, entry.h, letters, match, extend)
-            unlike, known = max(0.0, 1 - 2 * similarity(rate, match)), None
-            pruned = level < len(self.levels) and max(around.shape) >= self.tuning.pruned_side
-            if h is not None and pruned and not unlike:  # else it prunes nothing
-                known = h - self.tuning.slack * match - self.gap_open
-            offset = around.row_end - row + around.column_end - column + margin
-            parts += [*beside, Part(around, tile, known, offset, (row, column))]
-            row, column, h = entry.row, entry.column, entry.h
-            if self.problem.floor is not None and h <= self.tuning.begun * match:
-                return parts, None
-            following = lines.cell(row, column, tile) if h >= UNREACHABLE_BELOW else None
-            if following is None:
-                return parts, None
-            reach = max(self.tuning.least_margin, max(area.shape) * self.tuning.margin)
-            margin = int(reach * (1 + (self.tuning.unlike_margin - 1) * unlike))
-            beside = self._beside(lines, cell, entry, margin) if unlike else []
-            cell = following
-        return parts, Guess(row, column, h, cell, margin)
+        row, column, h, tile, margin = guess
+        tuning, match, most = self.tuning, self.match, self.most_tiles[level]
+        way = lines.way(row, column, h, tile, most + 1)
+        if not len(way):
+            return [], None
+        areas, values = way[:, 1:5].reshape(-1, 2, 2), way[:, 7]
+        corners, sides = areas[:, :, 0], np.diff(areas)[:, :, 0]
+        places = np.vstack([[(row, column)], way[:, 5:7]])
+        letters = -np.diff(places.sum(axis=1))
+        first = values[0] + match / 2 * letters[0] if h is None else h
+        before = np.append(first, values[:-1])
+        rates = rate_of(before, values, letters, match, self.problem.scoring.gap_extend)
+        unlike = np.maximum(0.0, 1 - 2 * similarity(rates, match))
+        reach = tuning.margin * (1 + (tuning.unlike_margin - 1) * unlike)
+        margins = np.append(margin, (reach * np.sqrt(sides.max(axis=1))).astype(np.int64))
+        around = self._in_strips(areas, places[:-1] + margins[:-1, None] - corners)
+        offsets = (around[:, :, 1] - places[:-1]).sum(axis=1) + margins[:-1]
+        pruned = np.diff(around)[:, :, 0].max(axis=1) >= tuning.pruned_side
+        pruned &= (unlike == 0) & (level < len(self.levels))  # else it prunes nothing
+        pruned[0] &= h is not None
+        known = before - tuning.slack * match - self.gap_open
+        after, tiles, beside = self._beside(lines, way, np.where(unlike > 0, margins[1:], -1))
+        # as many of the way's cells, with the tile beside each, as the level's memory holds
+        order = np.argsort(np.append(2 * np.arange(len(way)), 2 * after - 1), kind="stable")
+        ends = np.nonzero(order < len(way))[0] + 1
+        shapes = np.diff(np.concatenate([around, beside])[order])[:, :, 0]
+        used = np.cumsum(self._bytes(level, *shapes.T))[ends - 1]
+        taken = 1 + int(((used <= self.level_bytes[level])[1:] & (ends[:-1] < most)).sum())
+        rest: Guess | None = None
+        begun = values <= tuning.begun * match
+        if self.problem.floor is not None and begun[:taken].any():
+            taken = int(begun.argmax()) + 1
+        elif taken < len(way):
+            last = way[taken - 1].tolist()
+            rest = Guess(last[5], last[6], last[7], last[0], int(margins[taken]))
+        parts = [
+            Part(Area(*area), tile, int(least) if prunes else None, offset, (row, column))
+            for area, tile, prunes, least, offset, (row, column) in zip(
+                around[:taken].reshape(-1, 4).tolist(),
+                *(one[:taken].tolist() for one in (way[:, 0], pruned, known, offsets, places)),
+                strict=True,
+            )
+        ]
+        given = zip(beside.reshape(-1, 4).tolist(), tiles.tolist(), strict=True)
+        aside = [Part(Area(*area), tile) for area, tile in given]
+        order = order[: ends[taken - 1]]
+        return [parts[k] if k < len(way) else aside[k - len(way)] for k in order.tolist()], rest
 
-    def _part_of(self, area: Area, rows: int, columns: int) -> Area:
-        """The first rows and columns of an area, if it has so many, in whole strips."""
-        quantum = self.engine.row_quantum
-        rows = -(-min(rows, area.shape[0]) // quantum) * quantum
-        columns = min(columns, area.shape[1])
-        return Area(area.row, area.row + rows, area.column, area.column + columns)
+    def _in_strips(self, areas: Places, sizes: Places) -> Places:
+        """The first rows and columns of areas, if they have so many, in whole strips."""
+        corners, quantum = areas[:, :, 0], self.engine.row_quantum
+        sizes = np.minimum(sizes, areas[:, :, 1] - corners)
+        sizes[:, 0] = -(-sizes[:, 0] // quantum) * quantum
+        return np.stack([corners, corners + sizes], axis=2)
 
-    def _beside(self, lines: Lines, cell: Cell, entry: Entry, reach: int) -> list[Part]:
-        """The tile that the path comes to if it enters a grid cell by the other one of its edges;
-        none if it probably does not: it enters more than ``reach`` cells from their corner."""
-        row, column = cell.area.row, cell.area.column
-        above = entry.row == row
-        if entry.row + entry.column - row - column > reach:
-            return []
-        other = lines.cell(row + above, column + (not above), cell.tile)
-        if other is None:
-            return []
-        rows, columns = other.area.shape  # of its right edge or its bottom, from the corner on
-        part = self._part_of(other.area, *((reach, columns) if above else (rows, reach)))
-        return [Part(part, other.tile)]
+    def _beside(self, lines: Lines, way: Places, reach: Places) -> tuple[Places, Places, Places]:
+        """The tiles that the path comes to if it enters a grid cell by the other one of its edges;
+        none where it probably does not: it enters more than ``reach`` cells from their corner.  The
+        numbers of the grid cells that follow, and the tiles and the areas of these."""
+        corners, entries = way[:, 1:5:2], way[:, 5:7]
+        k = np.nonzero((entries - corners).sum(axis=1)[:-1] <= reach[:-1])[0]
+        above = entries[k, 0] == corners[k, 0]
+        others = lines.cells(corners[k] + np.stack([above, ~above], axis=1), way[k, 0])
+        there = others[:, 0] >= 0
+        k, above, areas = k[there], above[there], others[there, 1:].reshape(-1, 2, 2)
+        sizes = np.diff(areas)[:, :, 0]  # of its right edge or its bottom, from the corner on
+        sizes[np.arange(len(k)), 1 - above] = reach[k]
+        return k + 1, others[there, 0], self._in_strips(areas, sizes)
 
-    def _bytes(self, level: int, rows: int, columns: int) -> int:
-        """Bytes that a tile of this level takes of the level's memory."""
+    def _bytes(self, level: int, rows: Any, columns: Any) -> Any:
+        """Bytes that tiles of this level take of the level's memory."""
         if level == len(self.levels):
             moves, edges = self.engine.moves_bytes(rows, columns), self._edge_bytes(rows, columns)
-            return int(max(moves / self.moves_share, 2 * edges / (1 - self.moves_share)))
+            return np.maximum(moves / self.moves_share, 2 * edges / (1 - self.moves_share))
         return self.engine.kept_bytes(rows, columns, self.levels[level])
 
-    def _edge_bytes(self, rows: int, columns: int) -> int:
+    def _edge_bytes(self, rows: Any, columns: Any) -> Any:
         """Memory of the edges of a tile with moves."""
         return self.engine.kept_bytes(rows, columns, (rows + 1, columns))
 
@@ -290,15 +307,20 @@ class SpeculativeTraceback:
         steps, grid = self.levels[level], self.lines.grid
         if self._sets:
             return self.engine.inside(level, self._sets[-1].tiles, parts, steps)
-        sides = [(grid.corner(p.area), *grid.sides(p.area)) for p in parts]
-        return self.engine.begin(level, parts, sides, steps)
+        sides = [grid.sides(part.area) for part in parts]
+        return self.engine.begin(level, parts, sides, grid.edges.corner, steps)
 
-    def _begin(self, lines: Lines, guess: Guess) -> Step:
-        """Start a launch of tiles with moves."""
+    def _begin(self, lines: Lines, guess: Guess) -> Step | None:
+        """Start a launch of tiles with moves, if there are any."""
         parts, rest = self._parts(lines, len(self.levels), guess)
+        if not parts:
+            return None
         self._slot = 1 - self._slot
         outer = self._sets[-1].tiles
-        return Step(parts, self.engine.moves(outer, parts, self._slot, self.moves_capacity), rest)
+        moves = self.engine.moves(outer, parts, self._slot, self.moves_capacity)
+        if rest is not None and isinstance(lines, SetLines):
+            lines.ask(rest.row, rest.column, rest.tile, self.most_tiles[-1] + 1)
+        return Step(parts, moves, rest)
 
     def _step(self, lines: Lines, step: Step, path: Path) -> int:
         """Trace ``path`` through tiles with moves, as far as they are valid for it.  Returns the
@@ -318,6 +340,7 @@ class SpeculativeTraceback:
             break
         path.follow(trace)
         path.add_cost(Stats(*self.engine.cost()))
+        path.meanwhile(path)
         path.after(path)
         return last
 

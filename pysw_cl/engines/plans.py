@@ -22,6 +22,7 @@ from ..planning.plan_fields import OWN
 #: The part of its memory that any path may take, by default, on a device that computes tiles ahead
 #: of it, where that is more than elsewhere.
 PATH_SHARE = 1 / 32
+AHEAD = 2  # times as many pieces has a path's grid there: its tiles are one launch
 
 P = TypeVar("P", bound=Plan)
 
@@ -41,7 +42,8 @@ def default_plan(runtime: Runtime) -> Plan:
     tuning = parameters.usual
     if runtime.facts.speculative:  # tiles ahead of a path are the faster the more there are
         most = max(tuning.traceback.path_bytes, int(PATH_SHARE * runtime.facts.memory))
-        tuning = tuning.with_values({"traceback.path_bytes": most})
+        pieces = AHEAD * tuning.traceback.pieces
+        tuning = tuning.with_values({"traceback.path_bytes": most, "traceback.pieces": pieces})
     plan = Plan(
         device=info.name,
         lanes=info.lanes,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import isqrt
+from math import isqrt, lcm
 
 from ..scoring.scoring import Scoring
 from .facts import DeviceFacts
@@ -23,6 +23,8 @@ COLUMN_QUANTUM = 2
 MOST_RISE, MOST_GAP = 65535, 255
 #: The largest alpha of tile batches, of narrow lanes and of lanes that store moves.
 BATCH_ALPHA = 8
+#: Pieces of a side at most where each is a tile of its own.
+PIECES = 16
 #: Lines of the bus of a tile of a tile batch, special rows not counted.
 LINES = 3
 
@@ -35,9 +37,9 @@ def path_bytes(tuning: TracebackTuning, m: int, n: int) -> int:
 def grid_places(
     tuning: TracebackTuning, length: int, quantum: int, most: int | None = None, least: int = 1
 ) -> list[int]:
-    """The cuts of a side of this length, from 0 to ``length``: at most ``most`` pieces (None:
-    ``tuning.pieces``) of at least ``tuning.least_side`` and ``least``, multiples of ``quantum``."""
-    most = tuning.pieces if most is None else most
+    """The cuts of a side of this length, from 0 to ``length``: at most ``most`` pieces (None: those
+    of tiles) of at least ``tuning.least_side`` and ``least``, multiples of ``quantum``."""
+    most = min(PIECES, tuning.pieces) if most is None else most
     pieces = max(1, min(most, length // max(tuning.least_side, least)))
     return cuts(length, -(-length // pieces), quantum)
 
@@ -78,7 +80,10 @@ def special_lines(
         more = most_pieces(tuning, m, n, COMPRESSED_CELL_BYTES)
         if more > pieces and fits(more - 1):
             pieces, compresses = more, True
-    rows = grid_places(tuning, m, strip_rows(plan, *shape), pieces)
+    quantum, tall = strip_rows(plan, *shape), plan.T * max(plan.lane_set.tall_alphas, default=0)
+    if m >= tall * pieces and not plan.alpha_fixed:  # the highest strips take the least time
+        quantum = lcm(quantum, tall or 1)
+    rows = grid_places(tuning, m, quantum, pieces)
     return rows, grid_places(tuning, n, COLUMN_QUANTUM, pieces), compresses
 
 
@@ -106,14 +111,14 @@ def finer_grid(plan: Plan, m: int, n: int) -> tuple[tuple[int, int], list[int], 
 
 
 def strip_rows(plan: Plan, rows: int, columns: int) -> int:
-    """Rows of a strip of a tile of this size.  Special rows at multiples of it cost nothing,
+    """Rows of whole strips of a tile of this size.  Special rows at multiples of it cost nothing,
     whether narrow or 32-bit lanes compute the tile."""
     fits = plan.for_size(rows, columns) if plan.captures_inside else None
     if fits is None or fits.alpha_fixed:
         return plan.strip_rows
     wide = fits.without_narrow()
-    every = (fits.T * alpha for alpha in range(fits.alpha, 1, -1))
-    return next((strip for strip in every if wide.for_size(rows, columns, (strip,))), fits.T)
+    heights = range(-(-wide.alpha // 2), wide.alpha + 1)  # of lanes that may compute it, too
+    return min(lcm(fits.strip_rows, wide.T * alpha) for alpha in heights)
 
 
 def lines_fit(plan: Plan, m: int, n: int, rows: int, columns: int, device: DeviceFacts) -> bool:

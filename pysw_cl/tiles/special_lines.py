@@ -26,18 +26,13 @@ class RestartPoints:
         """The saved row above an area, and the column to its left; its corner is a ``start``."""
         raise NotImplementedError
 
-    def corner(self, area: Area) -> int:
-        """H at the upper left corner of an area."""
-        top, left = self.sides(area)
-        if area.column:
-            return top.h_at(area.column - 1)
-        return left.h_at(area.row - 1) if area.row else self.edges.corner
-
     def edges_of(self, area: Area) -> Edges:
         """The edges of an area."""
         top, left = self.sides(area)
+        side, before = (top, area.column) if area.column else (left, area.row)
+        corner = side.h_at(before - 1) if before else self.edges.corner
         above = top.read(area.column, area.column_end)
-        return Edges(self.corner(area), above, left.read(area.row, area.row_end))
+        return Edges(corner, above, left.read(area.row, area.row_end))
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from speculating import (
 
 import pysw_cl
 from pysw_cl.drivers.band_doubling import BandGrid
-from pysw_cl.drivers.path_prediction import Entry, SetLines, SweptLines
+from pysw_cl.drivers.path_prediction import SetLines, SweptLines
 
 
 @pytest.fixture
@@ -45,11 +45,11 @@ SCORINGS: list[dict[str, Any]] = [
 ]
 ODD: list[dict[str, Any]] = [
     {},
-    {"margin": 0, "least_margin": 0, "slack": 0},
+    {"margin": 0, "slack": 0},
     {"path_bytes": 0, "side_bytes": 0},
     {"most_tiles": 2, "side": 300, "begun": 64},
     {"path_bytes": 1 << 20, "side_bytes": 20, "least_side": 400},
-    {"least_margin": 1, "pruned_side": 700},
+    {"margin": 0.1, "pruned_side": 700},
 ]
 
 
@@ -121,7 +121,7 @@ def test_a_guess_that_is_wrong(
 def test_strips_that_are_higher_than_cells(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles have whole strips, those beside the guess and in the last rows of a grid, too."""
     plan, rng = {**plan_of("vector"), "T": 32, "alpha": 8}, np.random.default_rng(4)
-    constants(monkeypatch, least_side=300, least_margin=60)
+    constants(monkeypatch, least_side=300, margin=4)
     for k in range(30):
         a, b = pairs(("unrelated", "similar")[k % 2], rng, int(rng.integers(300, 1500)))
         how: dict[str, Any] = {"max_cost": None} if k % 3 else {}
@@ -142,23 +142,31 @@ def test_guesses_of_any_kind(lanes: str, seen: Seen, monkeypatch: pytest.MonkeyP
     """Where a path enters a cell is guessed at random, often near what is true, with any H."""
     plan, rng = plan_of(lanes), np.random.default_rng(6)
 
-    def guessing(kind: Any) -> Any:
-        entry = kind.entry
+    def guessing(kind: Any) -> None:
+        real = kind.way
 
-        def guess(self: Any, cell: Any, row: int, column: int, known: int | None) -> Entry:
-            here, area = entry(self, cell, row, column, known), cell.area
-            row, column = min(row, area.row_end), min(column, area.column_end)
-            h = here.h + int(rng.choice([0, -300, 5, 40, 2000]))
-            if rng.random() < 0.8:
-                return Entry(here.row, here.column, h)
-            if rng.random() < 0.5:
-                return Entry(area.row, int(rng.integers(area.column + 1, column + 1)), h)
-            return Entry(int(rng.integers(area.row + 1, row + 1)), area.column, h)
+        def guess(
+            self: Any, row: int, column: int, h: int | None, tile: int, most: int
+        ) -> np.ndarray:
+            way = list[Any]()
+            while len(way) < most:
+                found = real(self, row, column, h, tile, 1)
+                if not len(found):
+                    break
+                tile, *area, r, c, h = found[0].tolist()
+                h += int(rng.choice([0, -300, 5, 40, 2000]))
+                if rng.random() < 0.1:
+                    r, c = area[0], int(rng.integers(area[2] + 1, column + 1))
+                elif rng.random() < 0.1:
+                    r, c = int(rng.integers(area[0] + 1, row + 1)), area[2]
+                row, column = r, c
+                way.append((tile, *area, row, column, h))
+            return np.array(way, np.int64).reshape(-1, 8)
 
-        return guess
+        monkeypatch.setattr(kind, "way", guess)
 
     for kind in (SweptLines, SetLines):
-        monkeypatch.setattr(kind, "entry", guessing(kind))
+        guessing(kind)
     tune(monkeypatch, {"band.least_rows": 128})
     for k in range(18):
         slack = int(rng.choice([0, 10, 1024]))

@@ -11,12 +11,11 @@ from speculating import HOW, constants, every_plan, pairs, plan_of, text, watche
 
 import pysw_cl
 from pysw_cl.drivers.traceback import SpeculativeTraceback
-from pysw_cl.planning import parameters
 
 #: Scores beside which what pruned tiles leave (4,096 below what may matter) is little.
 LARGE: dict[str, Any] = {"sub_score": (20, -60), "gap_cost": (60, 40)}
 #: The first level is pruned and those inside it are not.
-LEVELS = {"side": 64, "pruned_side": 2000, "least_side": 64, "least_margin": 16, "margin": 1 / 256}
+LEVELS = {"side": 64, "pruned_side": 2000, "least_side": 64, "margin": 1}
 
 
 @every_plan
@@ -56,4 +55,4 @@ def test_a_launch_that_was_right_is_not_followed_by_a_small_one(
     found = pysw_cl.align(text(a), text(b), plan=plan, **LARGE, **HOW)
     assert found.cigar == "20000="
     assert seen.traced > 4 and not seen.alone  # several launches of a level, each right
-    assert len(most) and min(most) == parameters.usual.speculation.most_tiles
+    assert len(most) > len(set(most)) <= 3  # those of each level, whenever they are looked at

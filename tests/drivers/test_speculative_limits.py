@@ -93,6 +93,19 @@ def test_where_memory_lacks_tiles_go_one_by_one(
     assert all(tiles._buffers.bytes == 0 for tiles in seen.engines)
 
 
+def test_where_memory_lacks_fewer_tiles_take_less(
+    seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A path that may take much of a device's memory goes on with what any path may take."""
+    plan = plan_of("vector")
+    constants(monkeypatch, most_tiles=3, path_bytes=1 << 40)
+    a, b = related(np.random.default_rng(4), 4000)
+    fault(monkeypatch, WavefrontTileBatch, "_launch", DeviceError("out of memory"), range(4, 5))
+    found = pysw_cl.align(a, b, plan=plan, **HOW)
+    assert found.rescore() == found.score
+    assert len(seen.engines) == 2 and seen.traced and seen.alone < 3
+
+
 @every_plan
 @pytest.mark.parametrize("limit", [(0, 400), (1 << 20, 100), (1 << 22, 50)])
 def test_memory_stays_below_its_limit(

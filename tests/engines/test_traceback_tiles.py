@@ -68,7 +68,9 @@ class Cut:
         runtime = self.engine.runtime
         with Buffers(runtime, small=True) as buffers:
             moves = runtime, defines, self.dirs, table, linear, [place], buffers, buffers
-            trace, tile, _ = begin_traceback(*moves)[1]()[0]
+            trace, entries = begin_traceback(*moves)()
+        visited = np.nonzero(entries[:, 3] >= 0)[0]
+        tile = int(visited[-1]) if trace.ended else len(table)
         return replace(trace, row=trace.row - shift, column=trace.column - shift), tile
 
 

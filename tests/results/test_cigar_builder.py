@@ -3,22 +3,18 @@ that is wrong is an error."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pytest
-from helpers import fault, spy, tune, use_engine
+from helpers import fault, spy, tune
 from speculating import Seen, constants, every_plan, pairs, plan_of, watched
 
 import pysw_cl
 from pysw_cl.drivers.problem import FoundPath, Path, PathReader
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.registry import ENGINES
-from pysw_cl.engines.wavefront.engine import WavefrontEngine
-from pysw_cl.engines.wavefront.tile_batch import WavefrontTileBatch
 from pysw_cl.errors import InternalError
 from pysw_cl.results.alignment import Alignment
 from pysw_cl.scoring.scoring import Scoring, make_scoring
@@ -28,7 +24,6 @@ from pysw_cl.tiles.tile import Hit, StoredMoves, TileJob, TileResult, Traced
 
 ACGT = np.frombuffer(b"ACGTN", np.uint8)
 REFERENCE = {"plan": {"engine": "reference"}}
-Meanwhile = Callable[[Callable[[], bool]], None]
 
 
 @pytest.fixture
@@ -129,22 +124,6 @@ def test_a_path_that_is_not_where_its_moves_lead() -> None:
         )
 
 
-@pytest.mark.usefixtures("small_pieces")
-def test_no_more_is_read_than_there_is_time_for() -> None:
-    frame, moves, end = random_path(np.random.default_rng(8), False)
-    _, whole = traced(frame, make_scoring(), moves, end, [])
-    half = moves[: len(moves) // 2]
-    path = Path(end.row - int((half != 1).sum()), end.column - int((half != 2).sum()), [half])
-    reader, times = PathReader(end, frame, make_scoring(), 16), iter([True, True, False, False])
-    for pieces in (2, 2):
-        reader.read_meanwhile(path, lambda: next(times))
-        assert len(reader._runs) == pieces and reader._waiting
-    path.moves.append(moves[len(half) :])
-    path.row, path.column = 4, 5
-    found = reader.found(path)
-    assert (found.runs, found.score) == (whole.runs, whole.score)
-
-
 def test_a_short_path_takes_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     fault(monkeypatch, parallel, "ThreadPoolExecutor", AssertionError("threads were made"))
     r = pysw_cl.align("ACGT" * 30, "ACGT" * 20 + "ACT" * 5, **REFERENCE)
@@ -212,27 +191,6 @@ def test_other_letters_than_those_of_the_result(monkeypatch: pytest.MonkeyPatch)
 NAMES = "query_start", "query_end", "target_start", "target_end"
 
 
-class BusyBatch(WavefrontTileBatch):
-    """What says, as long as anything is done meanwhile, that the device is at work."""
-
-    @property
-    def meanwhile(self) -> Meanwhile:  # type: ignore[override]
-        """What is done meanwhile."""
-        return lambda busy: self._meanwhile(lambda: True)
-
-    @meanwhile.setter
-    def meanwhile(self, given: Meanwhile) -> None:
-        self._meanwhile = given
-
-
-class BusyEngine(WavefrontEngine):
-    """An engine whose device never seems to be ready."""
-
-    def tile_batch(self, *args: Any) -> WavefrontTileBatch | None:
-        with mock.patch("pysw_cl.engines.wavefront.engine.WavefrontTileBatch", BusyBatch):
-            return super().tile_batch(*args)
-
-
 @every_plan
 @pytest.mark.usefixtures("small_pieces")
 def test_beside_the_walk(lanes: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,11 +198,9 @@ def test_beside_the_walk(lanes: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_of(lanes)
     seen: Seen = watched(monkeypatch)
     constants(monkeypatch, most_tiles=2, side=300)
-    use_engine(monkeypatch, BusyEngine)
     looks: list[int] = []
 
     def read(_: None, reader: PathReader, *args: Any) -> None:
-        assert not reader._waiting
         looks.append(reader._taken)
 
     spy(monkeypatch, PathReader, "read_meanwhile", after=read)

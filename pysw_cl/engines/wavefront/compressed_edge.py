@@ -95,7 +95,7 @@ class CompressedEdge(Source):
         return base + int(read(2 * self._shorts + cell, np.uint16)[0])
 
     def give(
-        self, start: int, count: int, buffer: Any, h_at: int, x_at: int | None, step: int = 1
+        self, start: int, count: int, to: Any, h_at: int, x_at: int | None = None, step: int = 1
     ) -> None:
         """Enqueue the expansion of ``count`` cells, every step-th one after the first ``start``,
         into another buffer: H and, if it has a place, X to places (of int32) from ``h_at`` and
@@ -106,5 +106,5 @@ class CompressedEdge(Source):
             return
         kernel = BoundKernel(self._runtime, EXPAND, {})
         kernel.bind(compressed=self.buffer, groups=self._groups, first=start, stride=step)
-        kernel.bind(to=buffer, h_at=h_at, x_at=x_at or 0, gaps=x_at is not None, count=count)
+        kernel.bind(to=to, h_at=h_at, x_at=x_at or 0, gaps=x_at is not None, count=count)
         kernel.launch(-(-count // GROUP), GROUP)

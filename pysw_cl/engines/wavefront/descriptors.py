@@ -80,18 +80,17 @@ class TracedWord(IntEnum):
 
 
 class StartWord(IntEnum):
-    """32-bit words: one of the paths of a traceback (cl/traceback/traceback.cl)."""
+    """32-bit words: a piece of the path of a traceback (cl/traceback/traceback.cl)."""
 
     #: The first of the tiles that it may lead through, and their number.
     FIRST = 0
     COUNT = 1
-    #: The cell where it starts, in the coordinates of the corners, and its state there; in the
-    #: order of `FoundWord`.
+    #: The cell where it starts at first, in the coordinates of the corners, its state there, and
+    #: 0; in the order of `FoundWord`.
     ROW = 2
     COLUMN = 3
     STATE = 4
-    #: The place of the `FoundWord` of the path that it goes on with instead, or -1.
-    AFTER = 5
+    ENDED = 5
     #: Where its `FoundWord` are, in 32-bit words, and its moves, in bytes.
     RESULT = 6
     PATH = 7
@@ -101,7 +100,7 @@ class FoundWord(IntEnum):
     """32-bit words: the result of a traceback through tiles (cl/traceback/traceback.cl).
 
     Behind them follow, for each tile, the row, column and state with which the path entered it and
-    the moves made before.
+    the moves made before (-1: it did not).
     """
 
     #: The last cell, in the coordinates of the corners, and the state there.
@@ -112,8 +111,11 @@ class FoundWord(IntEnum):
     ENDED = 3
     #: The number of moves.
     MADE = 4
-    #: The tile where the path ended; the number of tiles if no later one has the last cell.
-    TILE = 5
+    #: The first four words of where it was traced from.
+    FROM = 5
+
+
+FOUND_WORDS = 9
 
 
 class RecordWord(IntEnum):
@@ -169,10 +171,10 @@ def macros(prefix: str, words: type[IntEnum], size: int | None = None) -> tuple[
 
 TILE_MACROS = (*macros("TILE", TileWord), f"TOP_LINE={TOP_LINE}")
 SOURCE_MACROS = macros("SOURCE", SourceWord)
-TRACE_MACROS = tuple(
-    macro
-    for name, words in (("TRACED", TracedWord), ("START", StartWord), ("FOUND", FoundWord))
-    for macro in macros(name, words)
+TRACE_MACROS = (
+    *macros("TRACED", TracedWord),
+    *macros("START", StartWord),
+    *macros("FOUND", FoundWord, FOUND_WORDS),
 )
 PROGRESS_MACROS = macros("PROGRESS", ProgressWord, PROGRESS_WORDS)
 RECORD_MACROS = macros("RECORD", RecordWord, RECORD_WORDS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,18 +15,18 @@ from ...opencl.program import BoundKernel, KernelSpec, wait
 from ...tiles.contract import Part
 from ...tiles.edges import Ints
 from ...tiles.tile import Traced
-from .descriptors import TRACE_MACROS, FoundWord, TracedWord
+from .descriptors import FOUND_WORDS, TRACE_MACROS, FoundWord, TracedWord
 from .tile import TileRun
 
 TRACE = KernelSpec(
     "traceback",
     ("base.clh", *TRACE_MACROS, "traceback/traceback.cl"),
-    tuple("moves table starts first:int linear:int found".split()),
+    tuple("moves table starts turn:int linear:int found".split()),
 )
 
 
 class Start(NamedTuple):
-    """Where a path is traced from: row, column and state (see
+    """Where a piece of a path is traced from at first: row, column and state (see
     :class:`pysw_cl.tiles.tile.StoredMoves`) of a cell, in the coordinates of the corners; and the
     tiles that it may lead through, from ``first`` to before ``last``."""
 
@@ -36,14 +35,11 @@ class Start(NamedTuple):
     state: int
     first: int
     last: int
-    #: The start of an earlier launch whose path this one goes on with, whatever its cell is.
-    after: int = -1
 
 
-#: A path, with the place that it came to; the index of the tile where it ended, or the number of
-#: its tiles if no later one has the cell; for each of them the row, column and state with which the
-#: path entered it and the moves made before, or -1 if it did not.
-Found = tuple[Traced, int, Ints]
+#: A path, with the place that it came to, and for each of the tiles the row, column and state with
+#: which the path entered it and the moves made before, or -1 if it did not.
+Found = tuple[Traced, Ints]
 
 
 def traceback_defines(runtime: Runtime, T: int, alpha: int) -> dict[str, int]:
@@ -61,98 +57,74 @@ def begin_traceback(
     starts: list[Start],
     buffers: Buffers,
     aside: Buffers,
-) -> tuple[Any, Callable[[], list[Found]]]:
-    """Enqueue tracebacks through tiles; returns the last event, and what waits for it and gives
-    what each found.
+) -> Callable[[], Found]:
+    """Enqueue the traceback of a path through tiles; returns what waits for it and gives what was
+    found.
 
     ``defines``: see :func:`traceback_defines`.  ``moves``: the buffer with the moves of all tiles.
     ``tiles``: a row of `TracedWord` for each, in the order in which a path meets them; corners are
-    not negative.  ``linear``: have gaps no opening cost?  ``starts``: those that go on with others
-    come last, in a launch of their own.  A traceback starts in the first of its tiles that has the
-    cell, and goes on in the next one that has the cell where it left the last.  ``buffers`` hold
-    its memory until it is done; ``aside`` reads the result, on the same queue or another.
+    not negative.  ``linear``: have gaps no opening cost?  ``starts``: of the path's pieces, the
+    first of which is right.  It starts in the first of its tiles that has the cell, and goes on in
+    the next one that has the cell where it left the last.  ``buffers`` hold the memory until it is
+    done; ``aside`` reads the result, on the same queue or another.
+
+    All pieces are traced side by side.  From wherever they start, they meet the path before long,
+    so where they end is probably right.  They are traced again from where those before ended, in
+    as many turns as there are pieces; most turns find that nothing has changed.
     """
     tiles = np.ascontiguousarray(tiles, np.int64).reshape(-1, len(TracedWord))
     corners = tiles[:, TracedWord.ROW] + tiles[:, TracedWord.COLUMN]
     ends = corners + tiles[:, TracedWord.ROWS] + tiles[:, TracedWord.COLUMNS]
-    heads = np.cumsum([0, *(len(FoundWord) + 4 * (one.last - one.first) for one in starts)])
+    sizes = [FOUND_WORDS + 4 * (one.last - one.first) for one in starts]
+    heads = 2 * np.cumsum([0, *sizes])
     lengths = list[int]()
-    for row, column, _, first, last, after in starts:
-        end = row + column if after < 0 else ends[first:last].max()
+    for row, column, _, first, last in starts:
+        end = max(row + column, ends[first:last].max(initial=0))
         lengths.append(end - corners[first:last].min(initial=end))
     paths = 4 * heads[-1] + np.cumsum([0, *lengths])
     table = [
-        [first, last - first, row, column, state, -1 if after < 0 else heads[after], head, path]
-        for (row, column, state, first, last, after), head, path in zip(
-            starts, heads, paths, strict=False
-        )
+        [first, last - first, row, column, state, 0, head, path]
+        for (row, column, state, first, last), head, path in zip(starts, heads, paths, strict=False)
     ]
     found = buffers.empty(int(paths[-1]))
     kernel = BoundKernel(runtime, TRACE, defines).bind(moves=moves, table=buffers.of(tiles))
     kernel.bind(starts=buffers.of(np.array(table, np.int32)), linear=int(linear), found=found)
-    buffers.write(found, np.full(heads[-1], -1, np.int32), 0)
     buffers.send()
-    at_once, first = aside is not buffers, sum(one.after < 0 for one in starts)
-    done = kernel.bind(first=0).launch(first, defines["TRACEBACK_GROUP_SIZE"], at_once)
-    if first < len(starts):
-        kernel.bind(first=first)
-        done = kernel.launch(len(starts) - first, defines["TRACEBACK_GROUP_SIZE"], at_once)
+    at_once, group = aside is not buffers, defines["TRACEBACK_GROUP_SIZE"]
+    for turn in range(len(starts)):
+        left = len(starts) - turn
+        done = kernel.bind(turn=turn).launch(left, group, at_once and left == 1)
 
-    def traced() -> list[Found]:
+    def traced() -> Found:
         if aside is not buffers:
             wait(runtime, done)
-        items = aside.read(found, int(paths[-1]), dtype=np.uint8)
-        results = list[Found]()
-        for head, end, path in zip(heads, heads[1:], paths, strict=False):
-            words = items[4 * head : 4 * end].view(np.int32)
-            row, column, state, ended, made, tile = words[: len(FoundWord)].tolist()
-            trace = Traced(items[path : path + made].copy(), row, column, state, bool(ended))
-            results.append((trace, tile, words[len(FoundWord) :].reshape(-1, 4)))
-        return results
+        items, moves, made = aside.read(found, int(paths[-1]), dtype=np.uint8), [], 0
+        whole = np.full((len(tiles), 4), -1, np.int32)
+        for k, (one, size) in enumerate(zip(starts, sizes, strict=True)):
+            words = items[4 * (heads[k] + k % 2 * size) :][: 4 * size].view(np.int32)
+            moves.append(items[paths[k] :][: words[FoundWord.MADE]])
+            entries = words[FOUND_WORDS:].reshape(-1, 4)
+            entries[entries[:, 3] >= 0, 3] += made
+            whole[one.first : one.last] = entries
+            made += len(moves[-1])
+        row, column, state, ended = words[: FoundWord.MADE].tolist()
+        return Traced(np.concatenate(moves), row, column, state, bool(ended)), whole
 
-    return done, traced
+    return traced
 
 
 def pieces_of(parts: list[Part], start: tuple[int, int, int], piece: int) -> list[Start]:
-    """Pieces of a path, of ``piece`` tiles each, that are traced side by side.
-
-    All but the first start where the path probably comes to their first tile.  From wherever they
-    start, they meet the path before long.  So where they end is right, and all but the first are
-    traced again from where the one before ended.
-    """
+    """Pieces of a path, of ``piece`` tiles each: all but the first start where the path probably
+    comes to their first tile."""
     known = {k: (*part.start, 0) for k, part in enumerate(parts) if part.start is not None}
     known[0] = start
     wanted = range(0, len(parts) - piece // 2, piece) or [0]
     places = (next((k for k in range(at, len(parts)) if k in known), 0) for at in wanted)
     cuts = sorted(set(places))
-    guessed = [
+    return [
         Start(*known[first], first, last)
         for first, last in zip(cuts, [*cuts[1:], len(parts)], strict=True)
     ]
-    return [*guessed, *(one._replace(after=k) for k, one in enumerate(guessed[1:]))]
-
-
-def joined(found: list[Found], tiles: int) -> tuple[Traced, Ints]:
-    """The path that pieces of it make (`pieces_of`), as far as each begins where the one before
-    ended, and its entries into the ``tiles``."""
-    count = (len(found) + 1) // 2
-    trace, _, entries = found[0]
-    moves, made = [trace.moves], len(trace.moves)
-    whole, filled = np.full((tiles, 4), -1, np.int32), len(entries)
-    whole[:filled] = entries
-    for (guess, *_), (piece, _, own) in zip(found[: count - 1], found[count:], strict=True):
-        if trace.ended or (guess.row, guess.column, guess.state) != (
-            trace.row,
-            trace.column,
-            trace.state,
-        ):
-            break
-        part = whole[filled : filled + len(own)]
-        part[:] = own
-        part[own[:, 3] >= 0, 3] += made
-        moves.append(piece.moves)
-        filled, made, trace = filled + len(own), made + len(piece.moves), piece
-    return replace(trace, moves=np.concatenate(moves)), whole
 
 
 class DeviceMoves:
@@ -171,7 +143,7 @@ class DeviceMoves:
         moves = self._runtime, self._defines, self._dirs, tiles, self._linear
         with Buffers(self._runtime, small=True) as buffers:
             start = Start(row, column, state, 0, 1)
-            return begin_traceback(*moves, [start], buffers, buffers)[1]()[0][0]
+            return begin_traceback(*moves, [start], buffers, buffers)()[0]
 
     def release(self) -> None:
         """Give the device memory back."""

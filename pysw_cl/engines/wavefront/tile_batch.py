@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...opencl.buffers import Buffers, Pool, RetainedBuffers
 from ...opencl.device import Runtime
-from ...opencl.program import BoundKernel, KernelSpec, running, wait
+from ...opencl.program import BoundKernel, KernelSpec, wait
 from ...planning.geometry import Grid
 from ...planning.lane_sets import WIDTHS
 from ...planning.path_grid import batch_plans, group_bytes, kept_bytes
@@ -26,11 +26,9 @@ from ...tiles.edges import DeviceEdge, EdgeArray, Ints, Source
 from ...tiles.tile import Traced
 from .compressed_edge import CompressedEdge
 from .descriptors import TOP_LINE, SourceWord, TileWord
-from .device_traceback import begin_traceback, joined, pieces_of, traceback_defines
+from .device_traceback import begin_traceback, pieces_of, traceback_defines
 from .kernel import backwards, counted, launch_many, new_records, read_records, scores_of
 from .tile_batch_layout import TILE_SET_FILES, TileSet, described
-
-Busy = Callable[[], bool]
 
 #: The distance of special rows and columns where there are none.
 NO_LINES = 1 << 30, 1 << 30
@@ -74,11 +72,7 @@ class WavefrontTileBatch:
     ``score``: the score file of narrow lanes (`Given.narrow`).  ``room``: what the engine has on
     the device; ``note_memory`` gets the bytes beside that.  As long as this is in use (a context
     manager), the device holds the letters, and the edges and moves of the last set of each level.
-    ``meanwhile`` is called while the device computes; its argument is a function that tells whether
-    the device still does.
     """
-
-    meanwhile: Callable[[Busy], None]
 
     def __init__(
         self,
@@ -99,7 +93,6 @@ class WavefrontTileBatch:
         self._pools: dict[int, Pool] = {}
         self._cells: dict[str, int] = {}
         self._launches = 0
-        self.meanwhile = lambda busy: None
         self.most_bytes = int(runtime.device.max_mem_alloc_size)  # of the tiles of a level
         self.rows, self.columns = rows, len(target)
         plans = batch_plans(given.plan.for_scores(score))
@@ -145,8 +138,8 @@ class WavefrontTileBatch:
         self._cells, self._launches = {}, 0
         return cost
 
-    def kept_bytes(self, rows: int, columns: int, steps: tuple[int, int]) -> int:
-        """Bytes of a tile's edges with its special rows and columns, ``steps`` apart."""
+    def kept_bytes(self, rows: Any, columns: Any, steps: tuple[Any, int]) -> Any:
+        """Bytes of a tile's edges with its special lines, ``steps`` apart; or of many (arrays)."""
         return kept_bytes(rows, columns, steps, self._works[False].plan.T)
 
     def moves_bytes(self, rows: Any, columns: Any) -> Any:
@@ -158,18 +151,19 @@ class WavefrontTileBatch:
         self,
         level: int,
         parts: list[Part],
-        sides: Sequence[tuple[int, Source, Source]],
+        sides: Sequence[tuple[Source, Source]],
+        corner: int,
         steps: tuple[int, int],
     ) -> TileSet:
-        """Compute tiles with edges of the whole matrix.
+        """Compute tiles with edges of the whole matrix, H of whose ``corner`` is given.
 
-        ``sides``: for each tile H of its corner, the row above it (indexed by the matrix's columns)
-        and the column to its left (by its rows).  Rows of a tile below the matrix's last row get
-        that row's left edge.
+        ``sides``: for each tile the row above it (indexed by the matrix's columns) and the column
+        to its left (by its rows).  Rows of a tile below the matrix's last row get that row's left
+        edge.
         """
         done = self._set(level, parts, steps)
         with Buffers(self.runtime) as copies:
-            for tile, part, (corner, top, left) in zip(
+            for tile, part, (top, left) in zip(
                 done.descriptors.tolist(), parts, sides, strict=True
             ):
                 area, m, n = part.area, tile[TileWord.ROWS], tile[TileWord.COLUMNS]
@@ -179,7 +173,11 @@ class WavefrontTileBatch:
                 at = left_at + 1, left_at + m + 1
                 rows = min(m, self.rows - area.row)
                 _send(copies, left, area.row, rows, done.kept, *at)
-                copies.write(done.kept, np.array([corner], np.int32), 4 * left_at)
+                side, before = (top, area.column) if area.column else (left, area.row)
+                if before:
+                    _send(copies, side, before - 1, 1, done.kept, left_at)
+                else:
+                    copies.write(done.kept, np.array([corner], np.int32), 4 * left_at)
                 if rows < m:
                     last = left.read(self.rows - 1, self.rows)
                     for place, cell in zip(at, (last.h, last.x), strict=True):
@@ -237,13 +235,12 @@ class WavefrontTileBatch:
         self._launches += 1
         aside = Buffers(self.runtime.beside(0))  # it does not wait for later launches
         where = self.runtime, defines, moves.stored, tiles, linear
-        event, traced = begin_traceback(*where, starts, moves.buffers, aside)
+        traced = begin_traceback(*where, starts, moves.buffers, aside)
 
         def found() -> tuple[Traced, Ints]:
-            self.meanwhile(partial(running, self.runtime, event))
-            pieces = traced()
+            path = traced()
             self._count(moves.records(aside), True)
-            return joined(pieces, len(parts))
+            return path
 
         return found
 
@@ -279,12 +276,11 @@ class WavefrontTileBatch:
         self._launches += 1
 
     def _run(self, outer: TileSet | None, done: TileSet) -> None:
-        """Compute tiles without moves; call ``meanwhile`` while the device does."""
+        """Compute tiles without moves."""
         with Buffers(self.runtime, small=True) as buffers:
             if outer is not None:
                 self._take(outer, _outer(done.parts), done, buffers)
-            event, records = self._launch(done, None, buffers)
-            self.meanwhile(partial(running, self.runtime, event))
+            _, records = self._launch(done, None, buffers)
             self._count(records(buffers), False)
 
     def _launch(
@@ -348,17 +344,18 @@ def _outer(parts: list[Part]) -> NDArray[Any]:
 
 
 def _send(
-    copies: Buffers, edge: Source, start: int, count: int, to: Any, h_at: int, x_at: int
+    copies: Buffers, edge: Source, start: int, count: int, to: Any, h_at: int, x_at: int = -1
 ) -> None:
-    """Copy cells of an edge, which may be on the device already, to places of a buffer; unreachable
-    ones may have drifted."""
+    """Copy cells of an edge, which may be on the device already, to places of a buffer (X only if
+    it has one); unreachable ones may have drifted."""
     held = edge.cells if isinstance(edge, EdgeArray) else edge
+    places = [h_at, x_at][: 1 + (x_at >= 0)]
     if isinstance(held, CompressedEdge):
-        held.give(start, count, to, h_at, x_at)
+        held.give(start, count, to, *places)
     elif isinstance(held, DeviceEdge):
-        copies.move(held.buffer, held.h_place + start, to, h_at, count)
-        copies.move(held.buffer, held.x_place + start, to, x_at, count)
+        for of, place in zip((held.h_place, held.x_place), places, strict=False):
+            copies.move(held.buffer, of + start, to, place, count)
     else:
         cells = edge.read(start, start + count)
-        copies.write(to, cells.h, 4 * h_at)
-        copies.write(to, cells.x, 4 * x_at)
+        for numbers, place in zip((cells.h, cells.x), places, strict=False):
+            copies.write(to, numbers, 4 * place)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...opencl.buffers import Buffers, read_beside
+from ...opencl.buffers import Buffers, Pool, read_beside
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.geometry import Grid
@@ -19,8 +19,8 @@ from ...tiles.contract import Part
 from ...tiles.edges import Ints
 from .descriptors import SOURCE_MACROS, TILE_MACROS, TOP_LINE, TileWord, descriptors
 
-#: Work-items that look for the entries of a path.
-FINDERS = 256
+#: Work-items that look for the entries of a path at most, a power of 2.
+FINDERS = 1024
 
 #: The files and macros that cl/wavefront/tile_edges.cl is joined from.
 TILE_SET_FILES = ("base.clh", *TILE_MACROS, *SOURCE_MACROS, "wavefront/tile_edges.cl")
@@ -89,22 +89,31 @@ class TileSet:
             place = self.place_of_column(k, column)[0] + row - 1
         return int(read_beside(self.runtime, self.kept, 1, int(place))[0])
 
-    def entries(self, tile: int, row: int, column: int, most: int) -> list[list[int]]:
-        """Where a path to this cell of the matrix probably enters the rectangles between special
-        rows and columns, one after the other, ``most`` at most: the tile, ``tile`` or a later one,
-        and the row, column and H of the cell before.  Does not wait for launches that are enqueued.
-        """
-        runtime = self.runtime.beside(0)
-        with Buffers(runtime, small=True) as buffers:
-            found = buffers.empty(16 * most)
-            kernel = BoundKernel(runtime, FIND_ENTRIES, {"FINDERS": FINDERS})
-            kernel.bind(kept=self.kept, tiles=buffers.of(self.descriptors), entries=found)
-            kernel.bind(count=len(self.parts), row_step=self.steps[0], column_step=self.steps[1])
-            kernel.bind(match=max(self.scoring.highest, 0), extend=self.scoring.gap_extend)
-            kernel.bind(tile=tile, row=row, column=column, most=most)
-            kernel.launch(1, FINDERS)
-            entries = buffers.read(found, 4 * most).reshape(most, 4).tolist()
-        return list(takewhile(lambda entry: entry[0] >= 0, entries))
+    def entries(self, tile: int, row: int, column: int, most: int) -> Callable[[], Ints]:
+        """Look for where a path to this cell of the matrix probably enters the rectangles between
+        special rows and columns, one after the other, ``most`` at most.  Returns what waits for
+        that (not for other launches) and gives, for each, the tile, ``tile`` or a later one, and
+        the row, column and H of the cell before.  Until then nothing else may be looked for."""
+        runtime = self.runtime.beside(1)
+        items = min(FINDERS, int(runtime.device.max_work_group_size))
+        defines = {"FINDERS": 1 << items.bit_length() - 1}
+        pool = runtime.kept("pool", lambda: Pool(runtime))
+        pool.lent = False  # the queue is done first with what was looked for in vain
+        buffers = Buffers(runtime, pool=pool)
+        found = buffers.empty(16 * most)
+        kernel = BoundKernel(runtime, FIND_ENTRIES, defines)
+        kernel.bind(kept=self.kept, tiles=buffers.of(self.descriptors), entries=found)
+        kernel.bind(count=len(self.parts), row_step=self.steps[0], column_step=self.steps[1])
+        kernel.bind(match=max(self.scoring.highest, 0), extend=self.scoring.gap_extend)
+        kernel.bind(tile=tile, row=row, column=column, most=most)
+        kernel.launch(1, defines["FINDERS"], at_once=True)
+
+        def entries() -> Ints:
+            with buffers:
+                entries = buffers.read(found, 4 * most).reshape(most, 4)
+            return entries[: int(np.append(entries[:, 0] < 0, True).argmax())]
+
+        return entries
 
 
 def described(
