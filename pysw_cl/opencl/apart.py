@@ -33,8 +33,8 @@ def claimed(mark: Path) -> bool:
 def begin(index: str, programs: list[tuple[str, str, str]]) -> subprocess.Popen[bytes] | None:
     """A process, which may outlive this one, that builds ``programs`` (texts, compiler options,
     marks that it gives them) for the device with this index; None if there is nothing to do, or
-    none can be begun."""
-    if not programs:
+    none can be begun: programs with a Python inside may not run files of Python."""
+    if not programs or "python" not in Path(sys.executable or "").name.lower():
         return None
     nowhere = subprocess.DEVNULL
     with suppress(OSError), tempfile.TemporaryFile("w+") as given:

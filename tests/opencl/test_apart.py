@@ -97,9 +97,12 @@ def test_a_claim_does_not_last(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 
 
 def test_a_process_that_cannot_be_started_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.executable", "/nowhere/python")
     runtime, wanted = runtime_of(RIGHT), (SPEC, {"MINE": 9})
-    build_apart(runtime, [wanted])
+    for name in ("/nowhere/python", "/usr/bin/true", None):
+        monkeypatch.setattr("sys.executable", name)
+        monkeypatch.setattr("pysw_cl.opencl.apart.MOST_SECONDS", 0.0)
+        build_apart(runtime, [wanted])
+        assert not runtime.building
     build(runtime, *wanted)
 
 
