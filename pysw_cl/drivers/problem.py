@@ -253,14 +253,14 @@ class PathReader:
         """The pieces that came since the last call, backward, and the letters of each."""
         new = path.moves[self._taken :]
         self._taken += len(new)
+        moves = np.concatenate([np.zeros(0, np.uint8), *new])
         row, column = place = self._place
-        for moves in new:
-            for start in range(0, len(moves), self._at_once):
-                piece = moves[start : start + self._at_once]
-                rows, columns = consumed(piece)
-                row, column = row - rows, column - columns
-                if row >= path.row and column >= path.column:
-                    yield piece, *self._frame.region(row, row + rows, column, column + columns)
+        for start in range(0, len(moves), self._at_once):
+            piece = moves[start : start + self._at_once]
+            rows, columns = consumed(piece)
+            row, column = row - rows, column - columns
+            if row >= path.row and column >= path.column:
+                yield piece, *self._frame.region(row, row + rows, column, column + columns)
         region = place[0] - path.row, place[1] - path.column
         check_region((place[0] - row, place[1] - column), region)
         self._place = row, column
