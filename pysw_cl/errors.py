@@ -38,8 +38,7 @@ def _shown(letter: str, raw: bool) -> str:
 class PyswError(Exception):
     """Base class of everything this package raises on purpose."""
 
-    #: The number of the pair that is wrong, counted from 0, where one of many pairs is; the
-    #: message begins with it.
+    #: The number of the wrong one of many pairs, from 0, with which the message begins.
     pair: int | None = None
 
 

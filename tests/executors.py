@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from functools import cache
 
-from pysw_cl.tiles.codec import pack_job, pack_result, unpack_job, unpack_result
-from pysw_cl.tiles.contract import Engine, EngineLike
+from pysw_cl.checkpoint.band import result_facts, result_of
+from pysw_cl.tiles.contract import Engine
 from pysw_cl.tiles.graph import TileRow
 from pysw_cl.tiles.tile import Area, TileJob, TileResult
 
@@ -66,23 +66,23 @@ def _next_tile(
         left[new] = list(new.areas)
 
 
-class OnWorkers(EngineLike):
+class OnWorkers(Engine):
     """An engine whose tiles are computed by the workers of an executor (``concurrent.futures``),
-    which may be other processes or other machines: tiles go there and back as bytes.  ``make``, a
+    which may be other processes or other machines: tiles are plain values.  ``make``, a
     function of a module, makes each worker's engine; ``like``, one of that kind, says how tiles are
     cut."""
 
     def __init__(self, pool: Executor, make: Callable[[], Engine], like: Engine) -> None:
-        super().__init__(like)
+        self.plan, self.captures_inside = like.plan, like.captures_inside
         self._pool, self._make = pool, make
 
     def tile(self, job: TileJob) -> TileResult:
-        return unpack_result(self._pool.submit(computed, self._make, pack_job(job)).result())
+        return self._pool.submit(computed, self._make, job).result()
 
 
-def computed(make: Callable[[], Engine], job: bytes) -> bytes:
-    """The packed result of a packed job, by a worker."""
-    return pack_result(_engine(make).tile(unpack_job(job)))
+def computed(make: Callable[[], Engine], job: TileJob) -> TileResult:
+    """The result of a job, by a worker; its edges are read from the device."""
+    return result_of(*result_facts(_engine(make).tile(job)))
 
 
 @cache

@@ -20,11 +20,9 @@ from ..sequences.alphabet import NUCLEOTIDES, PIECE, Letters, is_nucleotide
 from ..sequences.sequence import as_letters
 from ..sequences.view import Frame
 
-#: The phase of a scoring is looked at when it has compared so many cells: the 50 ms that it takes
-#: are then no more than the comparisons took.
+#: The phase of a scoring is looked at, in 50 ms, when it has compared so many cells.
 PHASE_CELLS = 1 << 28
-#: Pairs of random sequences, and the letters of each, by which it is estimated: an error of 0.01 a
-#: letter.
+#: Pairs of random sequences, and letters of each, for it: an error of 0.01 a letter.
 PAIRS, SIDE = 32, 400
 #: A mean is above 0 if it is by so many of its standard errors.
 SURE = 3.0

@@ -38,8 +38,7 @@ from ..tiles.contract import Engine
 from .advice import advise_pair
 from .bar import telling
 
-#: The most programs that an output is expected to need: of a path those for the score, for stored
-#: moves, and the traceback.
+#: The most programs that an output is expected to need: three of a path.
 PROGRAMS = {"score": 1, "ends": 1, "path": 3}
 
 

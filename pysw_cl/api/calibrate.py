@@ -26,13 +26,11 @@ from ..planning.profiles.profile import Numbers, Profile
 from .align import align
 from .calibrate_cases import GLOBAL, MODES, Case, checks, designed
 
-#: Times that global strips share with local ones: of waiting for each other, of the ends of blocks,
-#: and of what runs beside them.
+#: Times that global strips share with local ones: of waits, ends of blocks, neighbours.
 SHARED = ("hop", "block", "busy")
 #: Seconds on the device from which on a run tells how fast its cores are: before, they wake up.
 LEAST_SCALED = 1e-2
-#: The shares of a calibration's seconds for sweeps and for paths of similar sequences, which take
-#: somewhat longer.
+#: The shares of a calibration's seconds for sweeps, and for paths of similar sequences.
 SWEEPS, PATHS = 0.7, 0.2
 #: Of two similar pairs, seconds of the longer one's sweep, and its most letters.
 PATH_SECONDS, LONGEST_PATH = 0.15, 600_000

@@ -37,6 +37,7 @@ from ..results.formats.files import opened, written
 from ..results.formats.reading import Lines, Record
 from ..results.formats.short import WIDTH, folded
 from ..results.formats.writer import Letters, Row, Setting, mode_in_words, row_of, without_blanks
+from ..results.tables import of_rows
 from ..scoring.scoring import make_scoring, names_of
 from ..sequences.alphabet import PIECE, is_nucleotide
 from ..sequences.lent import refuse_masked
@@ -225,25 +226,8 @@ def _table_rows(
     fields = table.dtype.names or ()
     if "score" not in fields:
         raise InputError("an array of results is one of align_many, with a field 'score'")
-    numbers = table["pair"].tolist() if "pair" in fields else None
-    pairs, names = _twos(pairs, "pairs"), _twos(names, "names")
-    for what, given in (("pairs", pairs), ("names", names)):
-        count = None if given is None else len(given)
-        if numbers is not None and count is not None:
-            if max(numbers, default=-1) >= count:
-                raise InputError(
-                    f"a row is of pair {max(numbers)}, and there are {count:,} {what}; give all "
-                    f"that align_many was given as {what}="
-                )
-        elif count != len(table) and not (count is None and what == "names"):
-            said = "no" if count is None else f"{count:,}"
-            raise InputError(
-                f"the array of align_many has {len(table):,} rows, and there are {said} {what}; "
-                f"give those of its rows as {what}="
-            )
-    if numbers is not None:
-        pairs = [pairs[k] for k in numbers]
-        names = None if names is None else [names[k] for k in numbers]
+    pairs = of_rows(table, _twos(() if pairs is None else pairs, "pairs"), "pairs")
+    names = None if names is None else of_rows(table, _twos(names, "names"), "names")
     if other := next(
         (name for name in asked if name not in {*names_of(ManyOptions), *_ELSE}), None
     ):
@@ -259,9 +243,7 @@ def _table_rows(
 
 
 def _twos(value: Any, what: str) -> Any:
-    """A list of pairs (of text, for "names"), or None.  Raises InputError for anything else."""
-    if value is None:
-        return None
+    """A list of pairs (of text, for "names").  Raises InputError for anything else."""
     found = value if isinstance(value, Sequence) else items(value, what)
     kind = str if what == "names" else object
     for pair in found:

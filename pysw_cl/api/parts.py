@@ -37,16 +37,14 @@ class PartLimits:
     pairs: int = 1 << 14
     #: Letters of queries and targets: they are copied, and a path takes two bytes a letter.
     letters: int = 1 << 26
-    #: Cells (None: any number): about a second of a CPU's work, so that results and progress come
-    #: in time.
+    #: Cells (None: any number): about a second of a CPU's work.
     cells: int | None = 1 << 35
 
 
 class DonePart(NamedTuple):
     """The results of consecutive pairs."""
 
-    #: Their numbers, counted from 0 in the whole input; those of pairs that were left out, or score
-    #: too little, lack.
+    #: Their numbers in the whole input, from 0, but for pairs that have no row.
     numbers: NDArray[np.int64]
     #: The pairs as they were given.
     pairs: list[Any]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..drivers.progress import Progress, Stage
+from ..drivers.tuning import KINDS as COMPARED, letters_of
 from ..engines.plans import default_plan
 from ..errors import InputError, texts
 from ..opencl.builds import expecting
@@ -26,52 +27,48 @@ FEW_ALPHAS = 8
 #: Letters of each of many pairs.
 MANY_LENGTH = 150
 
-DNA, PROTEIN = b"ACGT", b"ARNDCQEGHILKMFPSTWYV"
-#: The scoring of each.
-SCORINGS: dict[bytes, dict[str, Any]] = {
-    DNA: {},
-    PROTEIN: {"sub_score": "BLOSUM62", "gap_cost": (11, 1)},
-}
-
 #: Computes something on a ``device``.
 Job = Callable[..., Any]
 
 
-def _pair(length: int, letters: bytes) -> tuple[bytes, bytes]:
+def _pair(length: int, kind: str) -> tuple[bytes, bytes]:
     """Two sequences that share 90% of their letters."""
-    rng = np.random.default_rng(length)
-    table = np.frombuffer(letters, np.uint8)
-    query = table[rng.integers(0, len(table), length)]
-    other = table[rng.integers(0, len(table), length)]
-    return query.tobytes(), np.where(rng.random(length) < 0.1, other, query).tobytes()
+    query, other = (letters_of(kind, length, seed) for seed in (length, length + 1))
+    changed = np.random.default_rng(length).random(length) < 0.1
+    return query.tobytes(), np.where(changed, other, query).tobytes()
 
 
-def _alone(runtime: Runtime, mode: str, letters: bytes) -> Iterator[Job]:
-    how: dict[str, Any] = {"mode": mode, **SCORINGS[letters]}
+def _scoring(kind: str) -> dict[str, Any]:
+    _, sub_score, gap_cost = COMPARED[kind]
+    return {"sub_score": sub_score, "gap_cost": gap_cost}
+
+
+def _alone(runtime: Runtime, mode: str, kind: str) -> Iterator[Job]:
+    how: dict[str, Any] = {"mode": mode, **_scoring(kind)}
     alphas = default_plan(runtime).alphas
-    pair = _pair(MANY_LENGTH, letters)
+    pair = _pair(MANY_LENGTH, kind)
     for alpha in alphas if len(alphas) <= FEW_ALPHAS else ():
         yield partial(align, *pair, output="score", plan={"alpha": alpha}, **how)
     for length in LENGTHS:
-        if letters == DNA or length <= LONGEST_PROTEIN:
-            yield partial(align, *_pair(length, letters), **how)
+        if kind == "dna" or length <= LONGEST_PROTEIN:
+            yield partial(align, *_pair(length, kind), **how)
 
 
 def _many(runtime: Runtime) -> Iterator[Job]:
-    for letters, options in SCORINGS.items():
-        query, target = _pair(MANY_LENGTH, letters)
+    for kind in COMPARED:
+        query, target = _pair(MANY_LENGTH, kind)
         outputs = product(("score", "ends", "matches", "path"), ("local", "global"))
         for (output, mode), other in product(outputs, (query[::-1], target)):
             # scores of fewer and of more bits
-            pairs, how = [(query, other)] * 2, {"mode": mode, "output": output, **options}
+            pairs, how = [(query, other)] * 2, {"mode": mode, "output": output, **_scoring(kind)}
             yield partial(align_many, pairs, **how)
 
 
 #: What each kind aligns on a device.
 KINDS: dict[str, Callable[[Runtime], Iterator[Job]]] = {
-    "dna": partial(_alone, mode="local", letters=DNA),
-    "protein": partial(_alone, mode="local", letters=PROTEIN),
-    "global": lambda on: chain(_alone(on, "global", DNA), _alone(on, "global", PROTEIN)),
+    "dna": partial(_alone, mode="local", kind="dna"),
+    "protein": partial(_alone, mode="local", kind="protein"),
+    "global": lambda on: chain(*(_alone(on, "global", kind) for kind in COMPARED)),
     "many": _many,
 }
 

@@ -34,8 +34,7 @@ BESIDE, BESIDE_FIRST_USES = 0.9, 0.8
 #: Seconds that a run of the start keeps the device busy at least, and the share of a subject's
 #: seconds that one run may take: with little time tiles are small.
 BUSY, MOST_SHARE = 0.02, 1 / 60
-#: The share of a subject's seconds for its tile's size and the search by one case; what is left is
-#: for all cases.
+#: The share of a subject's seconds for its tile's size and one case; the rest is for all.
 SEARCH_SHARE = 0.7
 #: The search is by the first; its best values, so many at most, are then compared by all.
 MOST_CANDIDATES = 8

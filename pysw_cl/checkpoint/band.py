@@ -8,26 +8,31 @@ with the same plan.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from .._version import __version__
 from ..drivers.progress import RunProgress
-from ..tiles.codec import result_facts, result_of
-from ..tiles.contract import Engine, EngineLike
-from ..tiles.edges import Edge
-from ..tiles.tile import TileJob, TileResult
+from ..errors import InternalError
+from ..tiles.contract import Engine
+from ..tiles.edges import DeviceEdge, Edge
+from ..tiles.tile import Hits, TileJob, TileResult
 from .container import DamagedFile, EdgeWriter, SealedFile, StoredEdge, Writer
 from .interval import SavedRun, reserved
 
 #: Fields of the plan that decide which tiles are computed.
 PLAN = "engine lanes B T alpha alpha_fixed chunk".split()
+#: Fields of the result of a tile that are numbers.
+NUMBERS = ("top", "cells", "launches", "again", "pruned")
 
 
 class DiskFull(Exception):
     """The folder may not take as many bytes as the tiles need."""
 
 
-class SavingEngine(EngineLike):
+class SavingEngine(Engine):
     """An engine that saves tiles in files ``band-NUMBER``, and reads those that are there.
 
     Tiles have the numbers 0, 1, ... in the order in which the search asks for them.  Files of
@@ -44,7 +49,8 @@ class SavingEngine(EngineLike):
         assumed: int | None,
         progress: RunProgress,
     ) -> None:
-        super().__init__(engine)
+        self._engine, self.plan = engine, engine.plan
+        self.captures_inside = engine.captures_inside
         self._run, self._writer, self._progress = run, writer, progress
         self._store, plan, tuning = run.store, engine.plan, engine.plan.tuning.saving
         #: What decides, beside the job, which tiles are computed and what they hold.
@@ -97,7 +103,7 @@ class SavingEngine(EngineLike):
         if result is not None:
             return result
         self._progress.unmute()
-        result = self.like.tile(job)
+        result = self._engine.tile(job)
         self._save(number, identity, result)
         late, age = self._run.late(), time.monotonic() - self._sealed_at
         if late or age >= self.plan.tuning.saving.least_seconds:
@@ -130,3 +136,29 @@ class SavingEngine(EngineLike):
         except DamagedFile:
             return None
         return result_of(facts, edges)
+
+
+def result_facts(result: TileResult) -> tuple[dict[str, Any], dict[str, Edge]]:
+    """The result of a tile as JSON can hold it, and its edges: "bottom", "right", and "row 5" and
+    "column 7" for special row 5 and special column 7.  Raises InternalError for stored moves."""
+    if result.moves is not None:
+        raise InternalError("the moves of a tile stay with the engine that stored them")
+    edges: dict[str, Edge | DeviceEdge | None] = {"bottom": result.bottom, "right": result.right}
+    edges |= {f"row {row}": cells for row, cells in result.rows.items()}
+    edges |= {f"column {column}": cells for column, cells in result.columns.items()}
+    there = {name: edge.read(0, len(edge)) for name, edge in edges.items() if edge is not None}
+    lengths = {name: len(edge) for name, edge in there.items()}
+    plain = {name: getattr(result, name) for name in NUMBERS}
+    return {"edges": lengths, "hits": result.hits.cells.tolist(), **plain}, there
+
+
+def result_of(facts: Mapping[str, Any], edges: Mapping[str, Edge]) -> TileResult:
+    """The result from what `result_facts` gave."""
+
+    def inner(kind: str) -> dict[int, Edge]:
+        return {int(k[len(kind) :]): edges[k] for k in facts["edges"] if k.startswith(kind)}
+
+    hits = Hits(np.array(facts["hits"], np.int64).reshape(-1, 3))
+    more: dict[str, Any] = {name: facts[name] for name in NUMBERS if name in facts}
+    more |= {"rows": inner("row "), "columns": inner("column ")}
+    return TileResult(edges.get("bottom"), edges.get("right"), hits, **more)

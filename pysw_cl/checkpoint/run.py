@@ -34,12 +34,8 @@ PLACE = ("row", "column", "state", "ended", "cells", "launches", "again")
 
 
 def saved_strands(store: Store, resources: AlignResources) -> Callable[[Job], StrandStore]:
-    """What gives the part of a checkpoint that is of a strand, for a run that begins now.
-
-    With both strands, each has its own part of the checkpoint.  The second is searched only for a
-    better score than the first has, so its files name that score (`Job.beat`).  When a strand is
-    finished, its files but the result are removed.
-    """
+    """What gives the part of a checkpoint that is of a strand, for a run that begins now.  Of two
+    strands each has its own, and the files of the second name the score to beat (`Job.beat`)."""
     after = resources.stop_after
     stop_at = None if after is None else time.monotonic() + after
 

@@ -133,7 +133,7 @@ class BandChoice:
     ) -> None:
         m, n = problem.shape
         tuning, trace = plan.tuning.band, plan.tuning.traceback
-        self._tiles = tiles = BandTiles(m, n, plan, plan.strip_rows)
+        self._tiles = tiles = BandTiles(m, n, plan)
         self.bound, self._tuning = BandScoreBound(problem), tuning
         #: The best score found so far.
         self.best: int | None = None
@@ -170,7 +170,7 @@ class BandChoice:
         """The band with k diagonals outside each end; ``stops``: see `Band`."""
         low, high = self.bound.diagonals(k)
         shape = self._tiles.shape(high - low + 1)
-        places = cuts(self._tiles.m, shape[0], self._tiles.quantum)
+        places = cuts(self._tiles.m, shape[0], self._tiles.plan.strip_rows)
         cost, sure = self._tiles.cost(low, high, places), k == self._proving
         least = self._score if sure else None
         if self._assumed is not None:
@@ -210,8 +210,6 @@ class BandTiles:
     m: int
     n: int
     plan: Plan
-    #: The rows of a tile are best a multiple of this.
-    quantum: int
 
     def rows(self, width: int) -> int:
         """Rows of a tile for a band of ``width`` diagonals: the device is busy, and little is
@@ -227,7 +225,8 @@ class BandTiles:
             enough = tuning.most_slower * min(work.values())
             best = max(rows for rows, each in work.items() if each <= enough)
         rows = min(max(tuning.least_rows, best, width // 4), most)
-        return max(1, rows // self.quantum) * self.quantum
+        strip = self.plan.strip_rows
+        return max(1, rows // strip) * strip
 
     def shape(self, width: int) -> tuple[int, int]:
         """Rows and columns of a tile."""
@@ -257,5 +256,5 @@ class BandTiles:
     def _whole(self) -> float:
         """The work of the whole matrix."""
         rows, columns = self.plan.tile_shape(self.m, self.n)
-        rows = min(self.m, -(-rows // self.quantum) * self.quantum)
+        rows = min(self.m, -(-rows // self.plan.strip_rows) * self.plan.strip_rows)
         return self.plan.matrix_cost(self.m, self.n, (rows, columns))

@@ -30,8 +30,7 @@ HOW = {"score": "score", "ends": "ends", "matches": "traceback", "path": "cigar"
 PATHS = ("traceback", "cigar")
 #: For each pair: is its query on the minus strand?
 Minus = NDArray[np.bool_]
-#: Which pairs are wanted whose paths are to be found: their numbers, and their scores in the
-#: scoring's integers.
+#: Which pairs are wanted, by their numbers and their scores in the scoring's integers.
 Choose = Callable[[NDArray[np.int64], NDArray[Any]], NDArray[np.bool_]]
 
 #: A coordinate that is not known.
@@ -45,15 +44,13 @@ class PairResults:
 
     def __init__(self, count: int, names: Sequence[str]) -> None:
         numbers = [name for name in names if name not in ("cigar", "strand")]
-        #: A column for each field but the CIGAR, of 32 bits, or of 64 where a number needs them;
-        #: the score in the scoring's integers.
+        #: A column for each field but the CIGAR, in 32 bits where that does; scores are integers.
         self.values: dict[str, NDArray[Any]] = {name: np.empty(count, np.int32) for name in numbers}
         if "query_start" in numbers and "target_start" not in numbers:
             self.values["query_start"][:] = UNKNOWN
         #: The paths; None if they are not wanted.
         self.paths = PathWords(count) if "cigar" in names else None
-        #: Of each pair: is the query on the minus strand?  Was it aligned alone?  Was it left out,
-        #: because of its score?
+        #: Of each pair: is the query on the minus strand, was it aligned alone, was it left out?
         self.minus, self.alone, self.left = (np.zeros(count, np.bool_) for _ in range(3))
         #: Letters of each query.
         self.query_lengths = np.zeros(count, np.int64)

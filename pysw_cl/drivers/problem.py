@@ -33,8 +33,7 @@ from ..tiles.tile import Area, Bound, Costs, Hit, Limits, Traced, Want
 
 Mode = Literal["local", "global"]
 MODES: tuple[Mode, ...] = get_args(Mode)
-#: What other tools call global comparisons with free ends: the ``free_ends`` of each, as they are
-#: given in Python and in the shell, and what more there is to say.
+#: The ``free_ends`` of other tools' modes in Python and in the shell, and a remark.
 _FREE_MODES = {
     "semiglobal": ("True", "1", ", or with the ends that are free"),
     "overlap": ("True", "1", ""),
@@ -116,12 +115,10 @@ class Problem(Rectangle):
     def aim(
         self, prune: bool, beat: int | None = None, least: int | None = None
     ) -> tuple[Want, Limits]:
-        """Where a sweep looks for the best end, and what it may skip.
-
-        ``beat``: only an end above this score matters.  A local comparison without such an end may
-        give any end.  ``least``: a score that some path of a global comparison has.  With
-        ``prune``, cells that cannot reach either are skipped.
-        """
+        """Where a sweep looks for the best end, and what it may skip.  ``beat``: only an end above
+        this score matters.  A local comparison without such an end may give any end.  ``least``: a
+        score that some path of a global comparison has.  With ``prune``, cells that cannot reach
+        either are skipped."""
         (m, n), want, highest = self.shape, self.want, self.scoring.highest
         if not self.is_local:
             if not prune or least is None:

@@ -17,13 +17,11 @@ from ..planning.plan import Plan
 from ..tiles.tile import Hit
 from .problem import Path
 
-#: Called as ``progress(done, total)``, or with a third argument `Stage` where it has a parameter
-#: called ``stage``.
+#: Called as ``progress(done, total)``, with a `Stage` if it has a parameter ``stage``.
 Progress = Callable[..., None]
 #: Called with what is done of a step, and how much all of it is.
 Tell = Callable[[float, float], None]
-#: A path takes about this share of the work of its sweep; from the fewer special rows of a sweep
-#: that is saved; in a diagonal band.
+#: A path's share of the work of its sweep; of one that is saved; in a diagonal band.
 PATH, SAVED_PATH, BAND_PATH = 0.25, 0.45, 0.7
 #: The path of alignment k takes this share of a sweep's work, divided by k, and so many cells.
 FURTHER, FURTHER_CELLS = 0.1, 1e8

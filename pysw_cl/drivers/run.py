@@ -109,11 +109,9 @@ def checked(
     compute: Callable[[Engine, bool], Result], engine: Engine, cells: int
 ) -> tuple[Result, str | None]:
     """The result of ``compute(engine, anew)`` for a comparison of ``cells`` cells, and the text of
-    a `RecomputedWarning` or None, which the caller gives when the result is safe.
-
-    After an `InternalError` it is computed ``anew`` by `Engine.another`.  If that fails, too, its
-    error also names the first one.
-    """
+    a `RecomputedWarning` or None, which the caller gives when the result is safe.  After an
+    `InternalError` it is computed ``anew`` by `Engine.another`.  If that fails, too, its error also
+    names the first one."""
     try:
         return compute(engine, False), None
     except InternalError as error:

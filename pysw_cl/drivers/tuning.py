@@ -20,6 +20,7 @@ from ..engines.reference import ReferenceEngine
 from ..engines.registry import engine_for, plan_on
 from ..errors import InternalError
 from ..opencl.device import Runtime
+from ..planning.model.predict import NO_SECTIONS
 from ..planning.parameters import Number
 from ..planning.plan import Plan
 from ..planning.profiles.profile import Numbers
@@ -29,8 +30,7 @@ from ..sequences.alphabet import Letters
 from ..tiles.edges import Border
 from ..tiles.tile import TileJob, TileResult
 
-#: What is compared: letters, substitution scores, gap cost (open, extend): a gap of k letters costs
-#: open + k * extend.
+#: What is compared: letters, substitution scores, and gap cost (open, extend).
 KINDS: dict[str, tuple[bytes, Any, Any]] = {
     "dna": (b"ACGT", (1, -3), (3, 2)),
     "protein": (b"ARNDCQEGHILKMFPSTWYV", "BLOSUM62", (11, 1)),
@@ -48,8 +48,6 @@ ALPHAS, COLUMNS, LANES = (0.5, 0.75, 1, 1.25, 1.5), (0.25, 0.5, 1, 2, 4), (0.5, 
 REGISTERS = (64, 80, 96, 112, 128, 144, 168, 192, 255)
 #: The least columns of a block, and bytes of local memory for each that is held there.
 LEAST_CHUNK, COLUMN_BYTES = 16, 8
-#: No tile is cut into sections: strips and segments are timed themselves.
-WHOLE = {"sections.least_cells": 1 << 62}
 #: Rows of a tile of the row scan, which is chosen for short queries; and the least sides of others.
 SCAN_ROWS, LEAST_SIDE = 256, 1024
 
@@ -131,7 +129,7 @@ class Subject:
     def setup(self, values: Values) -> tuple[Runtime, Plan]:
         """The device and the plan that values mean."""
         blocks = max(1, round(values["groups"] * self.runtime.info.compute_units))
-        tuning = self.plan.tuning.with_values(WHOLE)
+        tuning = self.plan.tuning.with_values(NO_SECTIONS)  # strips are timed themselves
         given: Any = {name: int(values[name]) for name in ("alpha", "chunk", "T") if name in values}
         plan = replace(self.plan, B=blocks, alpha_fixed=True, tuning=tuning, **given)
         limit = self.parameters(values).get("build")

@@ -50,8 +50,6 @@ def find_top(
     Each is the best alignment that contains no aligned pair of those before it.  Of equal ends it
     is the first in row-major order; its path is the canonical one.  Its ``stats`` have the cells
     and launches that it took.  An exception that ``progress`` raises ends the search.
-
-    Source: Waterman & Eggert (1987); see the module.
     """
     tiles: _Tiles | None = None
     touched: set[Place] = set()

@@ -19,8 +19,7 @@ from ..planning.parameters import SPACE
 from ..planning.plan import Plan
 from ..planning.plan_fields import OWN
 
-#: The part of its memory that any path may take, by default, on a device that computes tiles ahead
-#: of it, where that is more than elsewhere.
+#: The part of its memory that any path may take on a device that computes tiles ahead.
 PATH_SHARE = 1 / 32
 AHEAD = 2  # times as many pieces has a path's grid there: its tiles are one launch
 

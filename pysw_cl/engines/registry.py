@@ -30,8 +30,7 @@ from .rowscan.plan import RowscanPlan, default_rowscan
 
 #: A plan, or overrides of some of its fields.
 Wishes = Plan | Mapping[str, Any] | None
-#: Leading binary digits of a length that the model is asked by, and kinds of jobs that are kept: to
-#: ask it takes longer than to align a short pair.
+#: Binary digits of a length that the model, which is slow, is asked by; and kinds kept.
 DIGITS, MOST_KEPT = 5, 1024
 #: Calls whose times count, at least and at most, and seconds for which they do.
 LEAST, LATEST, LASTING = 3, 9, 600.0
@@ -107,7 +106,7 @@ def row_of(wishes: Wishes) -> Row:
 
 
 def engine_for(device: Any, wishes: Wishes, timed: bool = False) -> Engine:
-    """The engine that a plan names.  ``timed``: it measures its kernels.  Raises PlanError."""
+    """The engine that a plan names; ``timed``: it measures.  Raises PlanError or DeviceError."""
     row = row_of(wishes)
     if not row.needs_device:
         return row.make(None, wishes)
@@ -161,8 +160,7 @@ class Known(NamedTuple):
     #: Seconds of its sweep, and to start the device and build its kernels, by the model.
     sweep: float
     first: float
-    #: When the latest calls that built nothing ended, and their seconds over those of the model,
-    #: for all lengths of the same octaves.
+    #: When the latest calls ended, and their seconds over the model's, by octaves of length.
     ratios: deque[tuple[float, float]]
 
 

@@ -129,8 +129,7 @@ class LaneSet:
     unroll: int | None = 2
     #: May blocks be pruned?  Some compilers are wrong about a barrier under a condition.
     prunes: bool = True
-    #: Values of alpha beside the plan's for tiles with stored moves, if their times are known; few,
-    #: because each is another build.
+    #: Values of alpha beside the plan's for moves, if their times are known; each is a build.
     moves_alphas: tuple[int, ...] = ()
 
     #: The lanes for tiles whose scores are looked up in a query profile; None: these lanes.
@@ -139,8 +138,7 @@ class LaneSet:
     mixed: str | None = None
     #: Is the query profile of a strip, one for each work-group, in local memory?
     local_profile: bool = False
-    #: Warps that share a strip's profile in neighbouring sections, for each strip that shares a
-    #: scheduler, where work-groups are to be several warps.
+    #: Warps that share a profile in neighbouring sections, for each strip of a scheduler.
     shared_sections: int = 1
 
     #: Header of the narrow lanes; None: there are none, and no field below is used.
@@ -157,16 +155,13 @@ class LaneSet:
     tall_alphas: tuple[int, ...] = ()
     #: May their scores be skewed (SKEWED_SCORES)?
     skews: bool = False
-    #: (least B, values of alpha beside the plan's) for plans of at least this B; few if a build
-    #: takes seconds.
+    #: (least B, values of alpha beside the plan's); few if a build takes seconds.
     alphas: tuple[tuple[int, tuple[int, ...]], ...] = ()
-    #: The alpha of tiles too small for the build of another one (parameter engine.small_cells);
-    #: None: they choose as others do.
+    #: The alpha of tiles too small for another build (engine.small_cells); None: any.
     small_alpha: int | None = None
     #: Columns of a block at most if each strip has a group: the next strip starts sooner.
     early_chunk: int | None = None
-    #: The lanes for what they cannot do (stored moves, forbidden pairs, large scores), and the most
-    #: of a strip and the most rows of each.
+    #: The lanes for what they cannot do, the most of a strip and the most rows of each.
     instead: tuple[str, int, int] | None = None
 
     def shares_strips(self, form: str, apart: bool = False) -> bool:

@@ -31,8 +31,7 @@ from .plan import StriplessPlan
 from .program import Given
 
 NO_ENDS = (False, False, False, False)
-#: Moves of a launch over those of the tiles along a diagonal: tiles have margins, and paths cross
-#: corners of others.
+#: Moves of a launch over those of tiles along a diagonal, because of margins and corners.
 BESIDE = 1.35
 #: Bytes of a tile's descriptors in a launch.
 TILE_BYTES = 272

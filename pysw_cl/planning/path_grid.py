@@ -15,11 +15,9 @@ from .plan import MOVES_CHUNK, Plan
 from .plan_fields import tile_shape
 from .sizes import COMPRESSED_CELL_BYTES, GROUP_CELLS, bus_bytes, state_bytes
 
-#: Special columns of one tile are multiples of this, because turns of lanes of 11 bits end with
-#: even columns (cl/wavefront/mixed.clh).
+#: Special columns are multiples of this: turns of 11-bit lanes end with even ones (mixed.clh).
 COLUMN_QUANTUM = 2
-#: The most that an H of a compressed edge may be above the lowest of its group, and an X below its
-#: H.
+#: The most that H may rise above the lowest of a compressed group, and X be below its H.
 MOST_RISE, MOST_GAP = 65535, 255
 #: The largest alpha of tile batches, of narrow lanes and of lanes that store moves.
 BATCH_ALPHA = 8
@@ -46,11 +44,9 @@ def grid_places(
 
 def most_pieces(tuning: TracebackTuning, m: int, n: int, compressed: float | None = None) -> int:
     """Pieces per side of the largest grid that fits the path's memory.  A grid of k x k pieces
-    keeps (k - 1) (m + n) cells of 8 bytes.
-
-    ``compressed``: bytes of a compressed cell; None: the grid is not compressed.  Two more lines
-    take memory before all rows are compressed, then all columns, and meanwhile both copies exist.
-    """
+    keeps (k - 1) (m + n) cells of 8 bytes.  ``compressed``: bytes of a compressed cell; None: the
+    grid is not compressed.  Two more lines take memory before all rows are compressed, then all
+    columns, and meanwhile both copies exist."""
     memory = path_bytes(tuning, m, n)
     lines = tuning.grid_share * memory / ((compressed or 8) * (m + n))
     if compressed is not None:
@@ -70,10 +66,8 @@ def special_lines(
 ) -> tuple[list[int], list[int], bool]:
     """The special rows and columns of an m x n matrix in tiles of this ``shape``, from 0 to m and
     to n, and whether they are compressed: only in one tile, and if there can be more of them then.
-    Rows end strips.
-
-    ``fits(lines)``: can so many lines each way be compressed on the device?  (None: no.)
-    """
+    Rows end strips.  ``fits(lines)``: can so many lines each way be compressed on the device?
+    (None: no.)"""
     tuning = tuning or plan.tuning.traceback
     pieces, compresses = most_pieces(tuning, m, n), False
     if fits is not None and shape == (m, n):

@@ -116,12 +116,10 @@ class Plan(PlanFields):
         return replace(self, alpha=alpha, B=B, chunk=chunk)
 
     def for_moves(self, m: int, n: int) -> Plan:
-        """This plan for an m x n tile with stored moves.
-
-        Lanes of fewer rows make more strips and shorter steps, but each column of a lane takes a
-        whole word of moves.  Of the alphas whose moves fit ``traceback_tile_cells``, the one with
-        the least cost is taken (docs/algorithm.md, Plans).
-        """
+        """This plan for an m x n tile with stored moves.  Lanes of fewer rows make more strips and
+        shorter steps, but each column of a lane takes a whole word of moves.  Of the alphas whose
+        moves fit ``traceback_tile_cells``, the one with the least cost is taken (docs/algorithm.md,
+        Plans)."""
         plan = self.without_narrow()
         alphas = plan.lane_set.moves_alphas
         if self.alpha_fixed or not alphas:

@@ -16,18 +16,15 @@ LOCAL_BYTES, LOCAL_WORDS, STAGED_LETTERS = 48 << 10, 64, 512
 HELD_CELL_BYTES = 13
 #: Lanes of a strip, and steps of a block, of a matrix that is held whole.
 HELD_LANES, HELD_BLOCK = 16, 16
-#: Cells of a group of a compressed edge, and 32-bit numbers before the first group
-#: (cl/wavefront/compressed_edge.cl).
+#: Cells of a group of a compressed edge, and numbers before them (compressed_edge.cl).
 GROUP_CELLS, EDGE_HEAD = 16, 16
 #: Groups that may be raw: LEAST_RAW, or one of GROUPS_A_RAW if that is more.
 LEAST_RAW, GROUPS_A_RAW = 64, 32
 #: Bytes of a compressed cell, including the memory for raw groups.
 COMPRESSED_CELL_BYTES = 3.5
-#: Strips in flight for each work-group, where groups share them: with a slow group among them the
-#: others have enough to do (cl/wavefront/strip_sync.clh).
+#: Strips in flight for each work-group that shares them, so that a slow one holds up none.
 STRIPS_A_GROUP = 8
-#: 32-bit words of what each strip tells others then: a cache line, so that groups that wait do not
-#: slow down others.
+#: 32-bit words of what each strip tells others then: a cache line, so that waits cost less.
 PROGRESS_WORDS = 16
 
 
@@ -40,12 +37,9 @@ def state_bytes(
     T: int, alpha: int, strip_groups: int, copied: bool, deferred: bool, striped: bool = False
 ) -> int:
     """Bytes of the lanes of ``strip_groups`` groups between two blocks
-    (cl/wavefront/strip_state.clh).
-
-    ``copied``: narrow lanes are copied there at the start of a block; ``deferred``: narrow lanes
-    may defer column passes; ``striped``: narrow lanes are all at the same column, defer none, and
-    have room for the edges of a block in 32 bits.
-    """
+    (cl/wavefront/strip_state.clh).  ``copied``: narrow lanes are copied there at the start of a
+    block; ``deferred``: narrow lanes may defer column passes; ``striped``: narrow lanes are all at
+    the same column, defer none, and have room for the edges of a block in 32 bits."""
     rows = 3 * alpha + 5
     if copied:
         rows += alpha + 1

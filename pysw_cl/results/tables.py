@@ -113,21 +113,34 @@ def _of_rows(table: NDArray[Any], pairs: Iterable[Any] | None) -> Columns:
 
 def _of_pairs(table: NDArray[Any], pairs: Iterable[Any]) -> Columns:
     """Names and lengths of the sequences of rows."""
-    listed: Sequence[Any] = pairs if isinstance(pairs, list | tuple) else list(pairs)
-    count = len(listed)
-    if "pair" in (table.dtype.names or ()):
-        numbers = table["pair"].tolist()
-        if numbers and max(numbers) >= count:
-            raise InputError(f"a result is of pair {max(numbers)}, and there are {count} pairs")
-        listed = [listed[k] for k in numbers]
-    elif count != len(table):
-        raise InputError(f"there are {len(table)} results and {count} pairs")
+    listed = of_rows(table, pairs if isinstance(pairs, list | tuple) else list(pairs), "pairs")
     columns: Columns = {}
     for k, side in enumerate(("query", "target")):
         sequences = [pair[k] for pair in listed]
         columns[f"{side}_name"] = np.array(_names(sequences), object)
         columns[f"{side}_length"] = np.fromiter(map(len, sequences), np.int64, len(sequences))
     return columns
+
+
+def of_rows(table: NDArray[Any], given: Sequence[Any], what: str) -> Sequence[Any]:
+    """Those of the ``given`` that rows of `align_many`'s array are of.  InputError says ``what``
+    they are if they are too few."""
+    count = len(given)
+    if "pair" in (table.dtype.names or ()):
+        numbers = table["pair"].tolist()
+        if max(numbers, default=-1) >= count:
+            raise InputError(
+                f"a row is of pair {max(numbers)}, and there are {count:,} {what}; give all that "
+                f"align_many was given as {what}="
+            )
+        return [given[k] for k in numbers]
+    if count != len(table):
+        said = f"{count:,}" if count else "no"
+        raise InputError(
+            f"the array of align_many has {len(table):,} rows, and there are {said} {what}; give "
+            f"those of its rows as {what}="
+        )
+    return given
 
 
 def _names(sequences: list[Any]) -> list[str]:

@@ -67,8 +67,7 @@ class Scoring:
     gap_extend: int
     #: The alphabet.
     letters: str
-    #: The code of each byte of a query and of a target (uint8, 256 entries); NO_CODE outside the
-    #: alphabet.
+    #: The code of each byte of a query and a target (uint8, 256 entries), or NO_CODE.
     query_encoding: Table
     target_encoding: Table
     #: 1 or 2: the user's scores are these integers divided by it.

@@ -26,8 +26,7 @@ GAPS = "-."
 PRINTABLE = [code for code in range(33, 127) if chr(code) not in GAPS]
 #: The most letters that a substitution matrix may have.
 MAX_LETTERS = 64
-#: Letters that are processed at once, so that temporary arrays stay in the caches; so many or more
-#: are translated two at a time.
+#: Letters processed at once, for the caches; so many or more are translated two at a time.
 PIECE, LONG = 1 << 20, 1 << 13
 
 _LETTERS, _OTHERS = b"ATUCGRYKMBVDH", b"TAAGCYRMKVBHD"

@@ -310,12 +310,9 @@ def _gaps(
     found: PairResults, m: NDArray[np.int64], n: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Of each path: its columns, free end gaps included; how many other gaps it has, and their
-    letters.
-
-    scikit-bio leaves out the first and the last run of a path with free ends if they are gaps.
-    These are always the free gaps: a path stops at the border, where a gap would cost something,
-    and of equal ends the first is taken.
-    """
+    letters.  scikit-bio leaves out the first and the last run of a path with free ends if they are
+    gaps.  These are always the free gaps: a path stops at the border, where a gap would cost
+    something, and of equal ends the first is taken."""
     assert found.paths is not None
     values, (words, offsets) = found.values, found.paths.joined()
     sides = ((values[f"{side}_end"], values[f"{side}_start"]) for side in ("query", "target"))

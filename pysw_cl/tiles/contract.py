@@ -102,14 +102,6 @@ class Engine:
         return None
 
 
-class EngineLike(Engine):
-    """An engine that computes tiles in a way of its own, which are cut as for another one."""
-
-    def __init__(self, like: Engine) -> None:
-        self.like = like
-        self.plan, self.captures_inside = like.plan, like.captures_inside
-
-
 class TilePipeline(Protocol):
     """What a sweep does with the pipeline of an engine, which says what each does."""
 

@@ -146,8 +146,7 @@ class BestCells:
         self.m, self.n, self.floor, self.want = m, n, floor, want
         # Only one best cell can be bounded by the best score known.
         self.bound = bound if want.count == 1 and want.where != "none" else None
-        #: Are they looked for among all cells of a tile, in the bottom edge of the rectangle, and
-        #: in its right edge?
+        #: Are they looked for in all cells of a tile, in the bottom edge, in the right edge?
         self.in_tiles = want.where == "all"
         self.in_last_row = want.where in ("last_row", "border")
         self.in_last_column = want.where in ("last_column", "border", "corner")

@@ -1,9 +1,8 @@
 """Tiles: rectangles of the dynamic-programming matrix that meet only at their edges.
 
 A tile is all that the host, a second device or another machine needs to know about: codes and two
-edges in, two edges and the best cells out.  A job and a result are plain values, which
-:mod:`pysw_cl.tiles.codec` turns into bytes and back.  Cells are counted from 1, so row and column
-of a hit are half-open end coordinates.
+edges in, two edges and the best cells out.  A job and a result are plain values.  Cells are
+counted from 1, so row and column of a hit are half-open end coordinates.
 """
 
 from __future__ import annotations
@@ -244,8 +243,7 @@ class TileJob:
     floor: int | None
     #: H(0, 0).
     corner: int
-    #: n cells (H, F^).  None only in a pipeline (`Engine.pipeline`): the bottom edge of the tile
-    #: that was put in before.
+    #: n cells (H, F^).  None: the bottom edge of the tile before it in a pipeline.
     top: Edge | None
     #: m cells (H, E^).
     left: Edge

@@ -76,12 +76,11 @@ def band_choices() -> Iterator[str]:
     """A line for each plan and pair: the tiles of bands, and their share of the matrix's work."""
     for name, plan in [("reference", ReferencePlan()), *plans()]:
         for m, n in PAIRS[: 2 if name == "reference" else None]:
-            quantum = 1 if name == "reference" else plan.T * plan.alpha
-            tiles, chosen = BandTiles(m, n, plan, quantum), []
+            tiles, chosen = BandTiles(m, n, plan), []
             for width in WIDTHS:
                 rows, columns = tiles.shape(width)
                 low, high = min(0, n - m) - width // 2, max(0, n - m) + width // 2
-                cells, saved, work = tiles.cost(low, high, cuts(m, rows, quantum))
+                cells, saved, work = tiles.cost(low, high, cuts(m, rows, plan.strip_rows))
                 chosen.append(f"{rows}x{columns}:{cells}:{saved}:{work:.9g}")
             yield f"band {name} {m} {n}: {' '.join(chosen)}"
 

@@ -132,7 +132,7 @@ def test_scores_with_halves_and_empty_tables() -> None:
         (("ACGT",), "number 0 is a str"),
         ((3,), "number 0 is a int"),
         ((np.zeros(3),), "is a float64"),
-        (("rows", PAIRS[:1]), "2 results and 1 pairs"),
+        (("rows", PAIRS[:1]), "2 rows, and there are 1 pairs"),
         (("alignments", PAIRS), "alignments have their sequences"),
     ],
 )

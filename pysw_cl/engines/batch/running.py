@@ -28,11 +28,9 @@ class Running:
     #: Numbers x pairs: score, query end, target end, matches, columns, or the first of these, and
     #: last whether there is a wrong letter, unless codes of the letters were there.
     found: Ints
-    #: With paths, TRACED x pairs: query start, target start, matches, columns, runs, score of the
-    #: path.
+    #: With paths, TRACED x pairs: starts, matches, columns, runs, and score of the path.
     traced: Ints | None = None
-    #: The runs of all paths in turn, as BAM has them, in the room that was given for them, and what
-    #: writes them there.
+    #: The runs of all paths in turn, as BAM has them, and what writes them into their room.
     runs: Words | None = None
     packed: Callable[[Words], None] | None = None
     tops: Tops | None = None

@@ -44,8 +44,7 @@ from .plan import RECORD_WORDS, THREE_LAUNCH, RowscanPlan
 Values = dict[str, Any]
 #: Bits of H - E^ in a word of a column.
 DIFFERENCE_BITS = 20
-#: Rows of three launches that are enqueued together.  No more than twice as many wait for the
-#: device.
+#: Rows of three launches that are enqueued together; at most two such groups wait.
 ROWS_AT_ONCE = 64
 
 
@@ -55,8 +54,7 @@ class Swept(NamedTuple):
     #: H and E^ of the right edge, H and F^ of the bottom edge (None: it is not wanted).
     right: Sequence[Ints]
     bottom: Sequence[Ints] | None
-    #: The highest score, and the best cells, of which the first in row-major order counts: score,
-    #: row, column.
+    #: The highest score, and the best cells (score, row, column), of which the first counts.
     top: int
     best: Ints
     launches: int
@@ -259,8 +257,7 @@ KERNELS = {
         "right_x best_score best_row best_column least:int hits capacity:int filled"
     ),
 }
-#: Each form: the file of its kernels, their names and arguments, of which the first also has those
-#: of the scores, and what runs them.
+#: Each form: its file, its kernels with their arguments, and what runs them.
 ONE = (
     "rowscan/rowscan.cl",
     {

@@ -47,8 +47,7 @@ NAME_LETTERS, DRIVER_LETTERS = 60, 40
 ANY = "any"
 #: What may be another one than the name of a file says, what matters most first.
 OTHER = ("another number of compute units", "other kernels", "another driver")
-#: Predictions by the profile of another device of the same architecture are off by so much at
-#: least: its clock differs.
+#: Predictions by a similar device's profile are off by so much at least: clocks differ.
 OTHER_SPREAD = 0.5
 
 
@@ -59,8 +58,7 @@ class Identity:
     name: str = ""
     platform: str = ""
     vendor: str = ""
-    #: What devices with the same kernels' speed per compute unit have in common, for example
-    #: "sm_90" or "x86_64".
+    #: What devices of one speed per compute unit share, such as "sm_90" or "x86_64".
     architecture: str = ""
     driver: str = ""
     kind: str = ""

@@ -32,11 +32,9 @@ STEADY, LEAST = 3, 16
 #: So much, over the square of how many, a few ratios may all be too high or too low: a run may meet
 #: something else, and take twice as long.
 FEW = 1.2
-#: Looks at the ratios are so much further apart each time: many looks would find something faster
-#: by chance.
+#: Looks at the ratios are so much further apart each time: many would err by chance.
 LOOKS = 1.6
-#: Deviations from the median from which on a ratio is disturbed, and the least deviation: a clock's
-#: own.
+#: Deviations from which on a ratio is disturbed, and the least one: a clock's own.
 FAR, LEAST_NOISE = 3.0, 0.002
 #: A race goes on until ratios of seconds are known to +- so much; that of the winner and the start,
 #: to so much; and turns of each at most.
