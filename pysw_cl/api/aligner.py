@@ -135,7 +135,8 @@ class Aligner:
         target_range: Range = None,
         progress: Progress | bool | None = None,
     ) -> list[Alignment]:
-        """See :func:`pysw_cl.align_top`.  Raises InputError unless the aligner's mode is local."""
+        """The best local alignments that share no aligned pair; see :func:`pysw_cl.align_top`.
+        Raises InputError unless the aligner's mode is local."""
         if self._given["mode"] != "local":
             raise InputError("align_top finds local alignments, and this Aligner's mode is global")
         if self._given["second_best"]:

@@ -75,7 +75,8 @@ class Batch(Sequence[tuple[bytes, bytes]]):
 
     @classmethod
     def joined(cls, text: bytes | NDArray[np.uint8], bounds: Lengths) -> Batch:
-        """The Batch of joined letters (ASCII), queries and targets in turn, cut at ``bounds``."""
+        """The Batch of letters (ASCII) that are joined already, queries and targets in turn.
+        ``bounds``: where each begins in ``text``, and where the last one ends."""
         letters = np.frombuffer(text, np.uint8)
         starts, ends = bounds[:-1], bounds[1:]
         sides = (SequenceSet.of(letters, starts[k::2], ends[k::2]) for k in range(2))

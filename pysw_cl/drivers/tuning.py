@@ -30,7 +30,8 @@ from ..sequences.alphabet import Letters
 from ..tiles.edges import Border
 from ..tiles.tile import TileJob, TileResult
 
-#: What is compared: letters, substitution scores, and gap cost (open, extend).
+#: What is compared: letters, substitution scores, gap cost (open, extend): a gap of k letters costs
+#: open + k * extend.
 KINDS: dict[str, tuple[bytes, Any, Any]] = {
     "dna": (b"ACGT", (1, -3), (3, 2)),
     "protein": (b"ARNDCQEGHILKMFPSTWYV", "BLOSUM62", (11, 1)),

@@ -171,7 +171,7 @@ class Plan(PlanFields):
         return kept
 
     def soonest(self, alphas: Sequence[int], m: int, n: int) -> tuple[int, int, int]:
-        """The alpha, B and chunk of the least cost for m x n cells; of equal ones the most rows."""
+        """The alpha, B and chunk of least cost for m x n cells; of equal ones the highest alpha."""
         ways = zip(self.ways(alphas, m, n), alphas, strict=True)
         (_, B, chunk), alpha = min(ways, key=lambda way: (way[0][0], -way[1]))
         return alpha, B, chunk
