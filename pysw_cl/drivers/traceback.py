@@ -36,11 +36,7 @@ if TYPE_CHECKING:
 
 
 def trace_back(
-    engine: Engine,
-    problem: Problem,
-    grid: RestartPoints,
-    end: Hit,
-    path: Path | None = None,
+    engine: Engine, problem: Problem, grid: RestartPoints, end: Hit, path: Path | None = None
 ) -> Path:
     """The canonical path to ``end``, from saved cells of a sweep; ``path``: one to go on with."""
     path, tuning = path or Path(end.row, end.column), engine.plan.tuning
@@ -139,8 +135,7 @@ class SpeculativeTraceback:
     ) -> None:
         self.engine, self.problem, self.tuning, self.end = engine, problem, tuning.speculation, end
         self.match, self.gap_open = max(0, problem.scoring.highest), problem.scoring.gap_open
-        spacing = self.tuning.spacing
-        self.lines = SweptLines(grid, path.row, path.column, problem.scoring, spacing)
+        self.lines = SweptLines(grid, path.row, path.column, problem.scoring, self.tuning.spacing)
         #: (rows, columns) between the special lines of each level, coarsest first.
         self.levels = level_steps(self.lines.side, engine.row_quantum, self.tuning)
         m, n, levels = len(problem.query), len(problem.target), len(self.levels)

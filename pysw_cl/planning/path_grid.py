@@ -74,11 +74,16 @@ def special_lines(
         more = most_pieces(tuning, m, n, COMPRESSED_CELL_BYTES)
         if more > pieces and fits(more - 1):
             pieces, compresses = more, True
-    quantum, tall = strip_rows(plan, *shape), plan.T * max(plan.lane_set.tall_alphas, default=0)
-    if m >= tall * pieces and not plan.alpha_fixed:  # the highest strips take the least time
-        quantum = lcm(quantum, tall or 1)
-    rows = grid_places(tuning, m, quantum, pieces)
-    return rows, grid_places(tuning, n, COLUMN_QUANTUM, pieces), compresses
+    quantum, down, across = strip_rows(plan, *shape), pieces, pieces
+    tall = plan.T * max(plan.lane_set.tall_alphas, default=0)
+    if m >= tall * pieces > 0 and not plan.alpha_fixed:
+        # the highest strips take the least time, and special rows take less than columns
+        quantum = lcm(quantum, tall)
+        more = -(-m // max(quantum, 2 * m // (3 * pieces) // quantum * quantum))
+        if 8 * (more * n + pieces * m) <= tuning.grid_share * path_bytes(tuning, m, n):
+            down, across = more, max(2, 3 * pieces // 4)
+    rows = grid_places(tuning, m, quantum, down)
+    return rows, grid_places(tuning, n, COLUMN_QUANTUM, across), compresses
 
 
 def compressible(scoring: Scoring) -> bool:
