@@ -245,9 +245,11 @@ class Search:
         return found._replace(path=reader.found(path), second_best=second)
 
     def _path_in_boxes(self, end: Hit) -> FoundPath | None:
+        begun = Path(end.row, end.column)
         if not end.score:  # the empty path
-            return path_of(self.job, end, Path(end.row, end.column), self.engine.plan)
-        traced = trace_ends(self.engine, self.job, [end], end.score, lambda count: None)
+            return path_of(self.job, end, begun, self.engine.plan)
+        tell = self.progress.trace(end, begun)
+        traced = trace_ends(self.engine, self.job, [end], end.score, lambda count: None, tell)
         self.stats.add_cost(traced)
         return traced.paths[0]
 

@@ -52,6 +52,8 @@ FARTHEST = 1 << 40
 HELD = 1 << 21
 #: So many cells of a tile are looked at together.
 TILE = 1 << 20
+#: A box that does not prove a path grows so much; a single one more, of which few are computed.
+GROWTH, GROWTH_ALONE = 2, 4
 #: A box, and the numbers of the ends in it.
 Group = tuple[Box, list[int]]
 
@@ -206,14 +208,20 @@ def _collected(
 
 
 def trace_ends(
-    engine: Engine, job: Job, ends: Sequence[Hit], highest: int | None, done: Callable[[int], None]
+    engine: Engine,
+    job: Job,
+    ends: Sequence[Hit],
+    highest: int | None,
+    done: Callable[[int], None],
+    tell: Callable[[Path], None] = lambda path: None,
 ) -> TracedEnds:
     """The canonical paths of the local alignments that end at ``ends``, which are different cells
     of the job's frame.
 
     The score of a path is H of its end, whatever the score of the `Hit` says, from which only the
     size of the first box follows.  ``highest``: no cell of the matrix has a higher score; None:
-    nothing is known.  ``done(count)`` is told of how many ends the paths are found.
+    nothing is known.  ``done(count)`` is told of how many ends the paths are found, and ``tell``
+    how far one is traced that takes long.
     """
     found = TracedEnds(job, ends, [None] * len(ends))
     match, alone = max(1, job.scoring.highest), len(ends) == 1
@@ -227,13 +235,22 @@ def trace_ends(
             most = most if highest is None else min(most, highest)
             groups.append((Box(area, most, match), members))
         for box, members in groups if alone else found.in_batches(engine.for_moves, groups):
-            found.by_tiles(engine.for_moves, box, members)
+            found.by_tiles(engine.for_moves, box, members, tell)
         still = [k for k in left if found.paths[k] is None]
         for k in still:
-            sides[k] *= 2
+            widest, larger = _widest(job, ends[k]), sides[k] * (GROWTH_ALONE if alone else GROWTH)
+            sides[k] = widest if sides[k] < widest < larger else larger
         left = still
         done(len(ends) - len(left))
     return found
+
+
+def _widest(job: Job, end: Hit) -> int:
+    """Rows and columns before ``end`` in which all paths with its score lie: each letter of the
+    shorter side matches at most, and gaps cost what that is above the score."""
+    short, extend = min(end.row, end.column), job.scoring.gap_extend
+    spare = max(0, short * max(0, job.scoring.highest) - end.score)
+    return short + spare // extend + 1 if extend else FARTHEST
 
 
 def _grouped(
@@ -291,9 +308,16 @@ class TracedEnds(Costs):
         """Row and column of end number k, counted from the corner of its box."""
         return self.ends[k].row - box.area.row, self.ends[k].column - box.area.column
 
-    def by_tiles(self, engine: Engine, box: Box, members: list[int]) -> None:
+    def by_tiles(
+        self, engine: Engine, box: Box, members: list[int], tell: Callable[[Path], None]
+    ) -> None:
         """Find the paths to ends in one box, as `align` finds the path of a matrix: in one tile if
-        its moves can be stored, else by a sweep with special rows and columns, and tracebacks."""
+        its moves can be stored, else by a sweep with special rows and columns, and tracebacks, of
+        which ``tell`` is told."""
+
+        def between(path: Path) -> None:
+            tell(Path(path.row + box.area.row, path.column + box.area.column))
+
         plan, problem = engine.plan, self.job.problem.inside(box.area)
         edges, (m, n) = Edges(*box.edges(self.job.scoring.gap_open)), problem.shape
         if plan.moves_bytes(m, n) <= plan.traceback_tile_cells // 2:
@@ -304,12 +328,21 @@ class TracedEnds(Costs):
             shape = plan.tile_shape(m, n)
             rows, columns, _ = special_lines(plan, m, n, shape)
             moves, grid = None, SweptGrid.over(edges, rows, columns)
-            self.add_cost(sweep(engine, problem, grid.saving(), shape=shape))
+            begun = Path(m, n)
+            swept = sweep(
+                engine,
+                problem,
+                grid.saving(),
+                shape=shape,
+                progress=lambda done, total: between(begun),
+            )
+            self.add_cost(swept)
         try:
             for k in members:
                 end = Hit(self.ends[k].score, *self._inside(box, k))
                 if moves is None:
-                    path = trace_back(engine, problem, grid, end)
+                    path = Path(end.row, end.column, between=between)
+                    trace_back(engine, problem, grid, end, path)
                     self.add_cost(path)
                 else:
                     path = Path(end.row, end.column)

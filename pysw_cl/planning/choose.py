@@ -53,7 +53,12 @@ def in_boxes(given: Given, m: int, n: int) -> bool:
     """Is the path of a comparison of m x n cells found in boxes (:mod:`pysw_cl.drivers.ends`)?
     Where a thin matrix is swept in sections: special rows would forbid these, and cost more than
     the box of the best end there can be."""
-    return max(m, n) >= given.plan.tuning.boxes.least_aspect * min(m, n) and _is_cut(given, m, n)
+    short, long = sorted((m, n))
+    widest = span(given.scoring, short, 0, True)  # of the largest box
+    thin = widest is not None and long >= max(
+        given.plan.tuning.boxes.least_aspect * short, 2 * widest
+    )
+    return thin and _is_cut(given, m, n)
 
 
 def _is_cut(given: Given, m: int, n: int) -> bool:

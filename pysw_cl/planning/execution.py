@@ -145,7 +145,8 @@ class InSections(Strips):
     sections: Sections
 
     def __str__(self) -> str:
-        return f"in {self.sections.count} sections side by side: {super().__str__()}"
+        place = "one below the other" if self.tile.transposed else "side by side"
+        return f"in {self.sections.count} sections {place}: {super().__str__()}"
 
     @cached_property
     def chunk(self) -> int:

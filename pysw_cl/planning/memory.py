@@ -29,6 +29,7 @@ from .facts import DeviceFacts
 from .geometry import TileShape, spans
 from .plan import StriplessPlan
 from .program import Given
+from .sections import span as widest_path
 
 NO_ENDS = (False, False, False, False)
 #: Moves of a launch over those of tiles along a diagonal, because of margins and corners.
@@ -71,8 +72,8 @@ def device_memory(given: Given, m: int, n: int, free_ends: tuple[bool, ...] = NO
     shape, most = plan.tile_shape(m, n), Memory()
     if given.paths and in_boxes(given, m, n):
         most, *_ = sweeps.sweep([0, m], [0, n], shape, whole)
-        side = plan.tuning.boxes.side(min(m, n), alone=True)
-        m, n = min(m, side), min(n, side)
+        widest = widest_path(given.scoring, min(m, n), 0, True) or 0
+        m, n = min(m, widest), min(n, widest)
         shape, whole = plan.tile_shape(m, n), TileShape(m, n)
     rows, columns, compressed = [0, m], [0, n], False
     if given.paths:

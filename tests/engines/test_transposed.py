@@ -99,24 +99,40 @@ def test_scores_that_are_not_symmetric(transposed: Any) -> None:
     assert not any(transposed)
 
 
+@pytest.fixture
+def boxes(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """The shape of each box that a path was looked for in."""
+    seen: list[tuple[int, int]] = []
+    by_tiles = TracedEnds.by_tiles
+
+    def noted(self: TracedEnds, engine: Any, box: Any, *more: Any) -> None:
+        seen.append(box.area.shape)
+        by_tiles(self, engine, box, *more)
+
+    monkeypatch.setattr(TracedEnds, "by_tiles", noted)
+    return seen
+
+
 @pytest.mark.parametrize("shape", [(6000, 90), (90, 6000)])
 def test_the_path_of_a_thin_matrix_is_found_in_boxes(
-    transposed: Any, monkeypatch: pytest.MonkeyPatch, shape: tuple[int, int]
+    transposed: Any, boxes: Any, shape: tuple[int, int]
 ) -> None:
     """The first one is too small."""
-    boxes: list[Any] = []
-    by_tiles = TracedEnds.by_tiles
-    monkeypatch.setattr(
-        TracedEnds,
-        "by_tiles",
-        lambda self, engine, box, members: (
-            boxes.append(box.area.shape),
-            by_tiles(self, engine, box, members),
-        ),
-    )
     a, b = _pair(12, *shape)
     long, short = (a, b) if len(a) > len(b) else (b, a)
     long[3000:3045], long[3060:3105] = short[:45], short[45:]
     assert _same(a, b, sub_score=(5, -4), gap_cost=(10, 1)).score == 90 * 5 - 25
     assert len(boxes) > 1 and transposed
     assert pysw_cl.align(a[:2000], "N" * 20, plan=PLAN).cigar == ""
+
+
+def test_boxes_are_no_wider_than_any_path(boxes: Any) -> None:
+    """Of 450 by matches a gap of 200 letters costs 210; four times the second box is more than the
+    450 - 240 letters that gaps may have."""
+    a, b = _pair(13, 6000, 90)
+    a[3000:3045], a[3045:3245], a[3245:3290] = b[:45], ord("N"), b[45:]
+    found = _same(a, b, sub_score=(5, -4), gap_cost=(10, 1))
+    assert found.score == 240 and boxes == [(48, 48), (192, 90), (301, 90)]
+    boxes.clear()
+    _same(a, b, sub_score=(5, -4), gap_cost=(10, 0))
+    assert not boxes  # gaps of any length cost the same

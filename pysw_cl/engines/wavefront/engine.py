@@ -164,7 +164,8 @@ class WavefrontEngine(Engine):
     def _given(self, whole: Rectangle) -> Given:
         """What decides how the tiles of a matrix are computed, if nobody looks at its letters."""
         scoring, local = whole.scoring, whole.floor is not None
-        return Given(self.plan, scoring, local, self.runtime.facts, Seen(scoring.source.few))
+        seen, overlap = Seen(scoring.source.few), self._overlaps.get(_costs(scoring), 0)
+        return Given(self.plan, scoring, local, self.runtime.facts, seen, overlap=overlap)
 
     def compresses(self, scoring: Scoring, rows: int, columns: int, lines: int) -> bool:
         """See `Engine`.  They have half of the device's memory, if it computes speculatively."""
