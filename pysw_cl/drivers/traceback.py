@@ -150,7 +150,8 @@ class SpeculativeTraceback:
         #: Bytes of the buffer for moves.
         self.moves_capacity = int(min(self.moves_share * self.level_bytes[-1], longest))
         cells, few = [(self.lines.side, self.lines.side), *self.levels], self.tuning.few_tiles
-        holds = [most / self._bytes(k, *cells[k]) for k, most in enumerate(self.level_bytes)]
+        sizes = zip(self.level_bytes, cells, strict=False)  # of more levels than there are, if none
+        holds = [most / self._bytes(k, *cell) for k, (most, cell) in enumerate(sizes)]
         #: Tiles of a launch at most, by level: of those that a path only grazes there are more.
         self._most = [min(self.tuning.most_tiles, few + int(1.5 * count)) for count in holds]
         self.most_tiles = list(self._most)

@@ -93,6 +93,17 @@ def test_where_memory_lacks_tiles_go_one_by_one(
     assert all(tiles._buffers.bytes == 0 for tiles in seen.engines)
 
 
+def test_a_grid_that_needs_no_finer_lines(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its cells are hardly larger than tiles with moves, and are traced one by one."""
+    plan = plan_of("vector")
+    a, b = related(np.random.default_rng(4), 1000)
+    wanted = pysw_cl.align(a, b, plan=plan, **HOW)
+    constants(monkeypatch, side=64, least_side=20, pieces=16)
+    seen.alone = 0
+    assert key(pysw_cl.align(a, b, plan=plan, **HOW)) == key(wanted)
+    assert seen.alone > 3
+
+
 def test_where_memory_lacks_fewer_tiles_take_less(
     seen: Seen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
