@@ -1,0 +1,1 @@
+"""Database search: the scores of queries with many subjects."""

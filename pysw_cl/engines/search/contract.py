@@ -1,0 +1,71 @@
+"""The search contract: what an engine computes for a database search.
+
+A database comes in parts, `Subjects`, which stay on the device for as long as there is room.  The
+engine gives the exact score of each query with each subject of a part.  All else is done above it:
+which hits are the best, where they end, and their paths, which are found pair by pair.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...sequences.alphabet import Letters
+
+Scores = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Subjects:
+    """A part of a database: subject ``k`` is ``letters[offsets[k]:offsets[k + 1]]``.
+
+    None is empty, and their lengths never rise.  Letters are ASCII in either case, perhaps in a
+    file that is mapped into memory.  Queries and subjects have letters of the scoring's alphabet
+    only, or others that it has a code for."""
+
+    letters: Letters
+    #: int64, one more than there are subjects, from 0 to all letters.
+    offsets: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+class SearchEngine:
+    """Searches on one device, with one scoring, mode and free ends, which it is made with.
+
+    One thread at a time calls it.  Sequences have any lengths, but no score leaves 32 bits: who
+    calls has asked `Bounds.check_range` about the longest ones.
+    """
+
+    #: Letters of the subjects that are held at any time: of all parts, if they stay, else of two.
+    most_letters: int
+    #: Cells that were computed, by the lanes that computed them, such as "search/vector/8".
+    cells: Counter[str]
+
+    def hold(self, subjects: Subjects) -> Any:
+        """Put a part on the device, perhaps while scores of another one are computed.  What this
+        gives is for `scores` and `free`."""
+        raise NotImplementedError
+
+    def scores(
+        self, queries: Sequence[Letters], held: Any, done: Callable[[int], None]
+    ) -> Iterator[Scores]:
+        """The scores of one query after the other, at least one, none empty, with the subjects of a
+        part in their order; in the scoring's own integers.
+
+        The engine may compute ahead of what is taken, so that the device always has work.  An
+        array is the caller's until the next one is asked for.  ``done(cells)`` is called now and
+        then with the cells that were computed since."""
+        raise NotImplementedError
+
+    def free(self, held: Any) -> None:
+        """Let go of a part."""
+
+    def close(self) -> None:
+        """Free all memory of the device."""
