@@ -29,7 +29,7 @@ from pysw_cl.errors import InputError, PyswError
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.lane_sets import LANE_SETS
 from pysw_cl.results.stats import Stats
-from pysw_cl.scoring.scoring import Scoring, made_of, make_scoring
+from pysw_cl.scoring.scoring import Scoring, made_of, make_scoring, names_of
 from pysw_cl.sequences.sequence import as_sequence
 
 #: What is known of a result: score, places, strand, cigar, matches, columns.
@@ -46,6 +46,8 @@ PLAIN_CELLS = 10_000
 ENDS = ("score", "query_end", "target_end")
 #: Of so many of these cells `trace_ends` finds the path.
 PATHS = 40
+#: So many queries of pairs are searched in all targets.
+SEARCHED = 3
 COMPLEMENT = str.maketrans("ACGTURYSWKMBDHVN", "TGCAAYRSWMKVHDBN")
 
 
@@ -240,8 +242,24 @@ def _many(pairs: list[tuple[str, str]], options: dict[str, Any]) -> tuple[Any, S
     if options.get("output") == "path" and alone:
         known = {name: value for name, value in options.items() if name not in UNASKED}
         found.append(pysw_cl.align_paths(batch, **known).table())
+    if options.get("min_score") is None and options.get("strand", "plus") == "plus":
+        found.append(_searched(pairs, table, options))
     others = [one for one in found if one.tolist() != table.tolist()]
     return (others[0] if others else table), stats
+
+
+def _searched(pairs: list[tuple[str, str]], table: Any, options: dict[str, Any]) -> Any:
+    """The rows with the scores and the ends that a search finds of the first queries, each of which
+    is compared with all targets."""
+    queries, targets = ([pair[side] for pair in pairs] for side in (0, 1))
+    known = {name: options[name] for name in names_of(pysw_cl.search) if name in options}
+    asked: dict[str, Any] = {**known, "output": "ends", "top": None, "min_score": -(1 << 40)}
+    found = table.copy()
+    for k, hits in enumerate(pysw_cl.search(queries[:SEARCHED], targets, **asked)):
+        hit = next(one for one in hits if one.number == k)
+        for name in {"score", "query_end", "target_end"} & {*table.dtype.names}:
+            found[name][k] = getattr(hit, name)
+    return found
 
 
 def _ends(a: str, b: str, options: dict[str, Any]) -> tuple[list[Row], Stats]:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from .api.predict import plan as plan, predict as predict, profile as profile
     from .api.prepare import prepare as prepare
     from .api.tune import tune as tune
+    from .database.database import Database as Database
+    from .database.hits import Hit as Hit, Hits as Hits
+    from .database.search import Searcher as Searcher, search as search
     from .drivers.prepared import Batch as Batch
     from .drivers.progress import Stage as Stage
     from .errors import PyswError as PyswError
@@ -49,6 +52,9 @@ _HOME = {
         "api.predict": "plan predict profile",
         "api.prepare": "prepare",
         "api.tune": "tune",
+        "database.database": "Database",
+        "database.hits": "Hit Hits",
+        "database.search": "Searcher search",
         "drivers.prepared": "Batch",
         "drivers.progress": "Stage",
         "errors": "PyswError",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any
@@ -75,6 +75,17 @@ class Tally:
                 both = {letter.encode(), letter.lower().encode()}
                 # a search is much faster than a count
                 self.counts[letter] += sum(piece.count(one) for one in both if one in piece)
+
+    def add_counts(self, counts: Mapping[str, int]) -> None:
+        """Count letters by how often each comes."""
+        scoring = self.scoring
+        self.letters += sum(counts.values())
+        self.nucleotides &= not "".join(counts).encode().translate(None, _NUCLEOTIDES)
+        for letter, count in counts.items():
+            if letter.upper() in scoring.stand_ins:
+                self.counts[letter.upper()] += count
+            elif scoring.unknown and letter.encode() not in scoring.own_bytes:
+                self.counts[""] += count
 
 
 def advise_pair(frame: Frame, scoring: Scoring, mode: str) -> None:

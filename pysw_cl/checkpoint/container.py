@@ -32,7 +32,7 @@ from typing import IO, Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CheckpointError, InternalError
+from ..errors import CheckpointError, InternalError, PyswError
 from ..sequences.parallel import AT_ONCE, in_threads
 from ..tiles.edges import DeviceEdge, Edge, Ints, Source
 
@@ -96,34 +96,47 @@ class Piece(NamedTuple):
     crc: int
 
 
+class Pieces:
+    """Writes the pieces of a sealed file, then its end, to a ``file`` that is empty."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._pieces, self._offset = file, list[Piece](), file.write(_HEAD)
+
+    def put(self, name: str, start: int, cells: int, payload: bytes) -> None:
+        """Add a piece: the ``cells`` cells of ``name`` from number ``start`` on."""
+        size, crc = len(payload), zlib.crc32(payload)
+        self._pieces.append(Piece(name, start, cells, self._offset, size, crc))
+        self._offset += size
+        self._file.write(payload)
+
+    def end(self, facts: Mapping[str, Any]) -> int:
+        """Write the index, with these ``facts``; gives the size of the file in bytes."""
+        index = json.dumps({**facts, "pieces": self._pieces}, separators=(",", ":")).encode()
+        tail = _TAIL.pack(self._offset, len(index), zlib.crc32(index), _MARK)
+        self._file.write(index + tail)
+        return self._offset + len(index) + len(tail)
+
+
 class SealedWriter:
     """Writes one sealed file, which appears at ``path`` by `seal`.  Raises CheckpointError."""
 
     def __init__(self, path: Path) -> None:
         self.path, self._part = path, path.with_name(path.name + ".part")
-        self._pieces: list[Piece] = []
-        self._offset = len(_HEAD)
         with to_write(path):
             self._file = self._part.open("wb")
-            self._file.write(_HEAD)
+            self._pieces = Pieces(self._file)
 
     def put(self, name: str, start: int, cells: int, payload: bytes) -> None:
-        """Add a piece: the ``cells`` cells of ``name`` from number ``start`` on."""
-        crc = zlib.crc32(payload)
-        self._pieces.append(Piece(name, start, cells, self._offset, len(payload), crc))
-        self._offset += len(payload)
+        """See `Pieces.put`."""
         with to_write(self.path):
-            self._file.write(payload)
+            self._pieces.put(name, start, cells, payload)
 
     def seal(self, facts: Mapping[str, Any]) -> int:
         """Write the index and ``facts``, sync and rename the file; gives its size in bytes."""
-        content = {"name": self.path.name, "facts": facts, "pieces": self._pieces}
-        index = json.dumps(content, separators=(",", ":")).encode()
-        tail = _TAIL.pack(self._offset, len(index), zlib.crc32(index), _MARK)
         with to_write(self.path):
-            self._file.write(index + tail)
+            size = self._pieces.end({"name": self.path.name, "facts": facts})
             finish_file(self._file, self._part, self.path)
-        return self._offset + len(index) + len(tail)
+        return size
 
     def close(self) -> None:
         """Remove the file if it is not sealed."""
@@ -133,7 +146,11 @@ class SealedWriter:
 
 
 class SealedFile:
-    """Reads a sealed file.  Raises DamagedFile if it, or a piece that is read, is not sound."""
+    """Reads a sealed file.  Raises ``error`` if it, or a piece that is read, is not sound."""
+
+    #: What is raised, and what to do then.
+    error: type[PyswError] = DamagedFile
+    advice = "resume again to compute it anew"
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -159,13 +176,16 @@ class SealedFile:
         """The pieces of that name, in the order in which they were written."""
         return [piece for piece in self.pieces if piece.name == name]
 
-    def read(self, piece: Piece) -> bytes:
+    def read(self, piece: Piece) -> Any:
         """The payload of a piece, its checksum checked."""
-        with self._opened() as file:
-            payload = _at(file, piece.offset, piece.size)
+        payload = self._payload(piece)
         if len(payload) != piece.size or zlib.crc32(payload) != piece.crc:
             raise self._damaged(f"the checksum of its piece {piece.name} is wrong")
         return payload
+
+    def _payload(self, piece: Piece) -> Any:
+        with self._opened() as file:
+            return _at(file, piece.offset, piece.size)
 
     def check(self) -> None:
         """Read and check every piece."""
@@ -180,8 +200,17 @@ class SealedFile:
         except OSError as error:
             raise self._damaged(str(error.strerror or error)) from error
 
-    def _damaged(self, why: str) -> DamagedFile:
-        return DamagedFile(f"{self.path} is damaged: {why}; resume again to compute it anew")
+    def _damaged(self, why: str) -> PyswError:
+        return self.error(f"{self.path} is damaged: {why}; {self.advice}")
+
+
+def is_sealed(path: Path) -> bool:
+    """Can a file be read, and does it begin as sealed ones do?"""
+    with suppress(OSError):
+        if path.is_file():  # a pipe can be read once
+            with path.open("rb") as file:
+                return file.read(len(_HEAD)) == _HEAD
+    return False
 
 
 def _at(file: BinaryIO, offset: int, size: int) -> bytes:

@@ -33,7 +33,7 @@ from ..errors import (
 )
 from ..opencl import early
 from ..results.formats.files import whole
-from . import align, devices, ending, ends, predict, resume, tune
+from . import align, devices, ending, ends, makedb, predict, resume, search, tune
 from .parser import Parser
 
 #: Declare the subcommands, in the order of the help: their arguments, and what they run.
@@ -41,6 +41,8 @@ COMMANDS = (
     align.add_to,
     align.add_plot_to,
     ends.add_to,
+    search.add_to,
+    makedb.add_to,
     resume.add_to,
     predict.add_to,
     devices.add_to,

@@ -221,6 +221,8 @@ OPTIONS = {
     "--top": Option(count, "N", None,
         "the N best targets of each query, the best first; the order of the file where scores are "
         "equal"),
+    "--ties": Option(bool, None, False,
+        "also all hits that score as much as the last of the N best"),
     "--alignments": Option(count, "K", None,
         "up to K local alignments a pair that share no aligned pair of letters, best first, which "
         "score at least 1 or --min-score; pairs are compared one after the other then, not many "

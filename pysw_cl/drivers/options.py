@@ -8,6 +8,7 @@ the arguments of the public functions, which say what they mean, with the same d
     align_top    TopOptions      Resources
     best_ends    EndsOptions     Resources
     trace_ends   TraceOptions    Resources
+    search       SearchOptions   Resources
     resume       (those saved)   ResumeResources
 
 ``prune`` and ``max_cost`` are resources, because they do not change the result.  A checkpoint's are
@@ -67,11 +68,12 @@ def _from_zero(value: Any) -> bool:
 #: What checks an argument, and gives the value that is kept, by its name.
 CHECKS: dict[str, Callable[[Any, str], Any]] = {
     **dict.fromkeys(("allow_odd_scoring", "kernel_times", "left_align"), flag),
-    **dict.fromkeys(("prune", "second_best"), flag),
+    **dict.fromkeys(("prune", "second_best", "ties"), flag),
     **dict.fromkeys(("min_score", "highest"), _none_or(is_number, "a number or None")),
     **dict.fromkeys(("query_range", "target_range"), as_range),
     "mode": check_mode,
     "k": partial(whole_number, least=1),
+    "top": lambda top, name: None if top is None else whole_number(top, name, 1),
     "min_separation": partial(whole_number, least=0),
     "progress": _none_or(
         lambda value: isinstance(value, bool) or callable(value), "True, a function or None"
@@ -240,6 +242,24 @@ class TraceOptions(RangeOptions):
     """The options of `trace_ends`."""
 
     highest: float | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SearchOptions(ModeOptions):
+    """The options of `search`."""
+
+    sub_score: Any = "BLOSUM62"
+    output: str = "ends"
+    top: int | None = 10
+    min_score: float | None = None
+    ties: bool = False
+
+    @property
+    def least(self) -> int:
+        """The least score of a hit in the scoring's own integers."""
+        if self.min_score is None:  # a local alignment without letters is none
+            return 1 if self.mode == "local" else -UNREACHED
+        return ceil(max(-UNREACHED, min(self.min_score, UNREACHED)) * self.scoring.scale)
 
 
 @dataclass(frozen=True, kw_only=True)

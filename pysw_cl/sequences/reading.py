@@ -29,6 +29,14 @@ _QUALITIES = bytes(range(33, 127))
 NO_LETTERS = "has no sequence; it needs at least one letter"
 
 
+class NoLetters(SequenceError):
+    """A FASTA record, called ``place`` in the message, that is a header alone."""
+
+    def __init__(self, place: str, record: Sequence) -> None:
+        super().__init__(f"{place} {NO_LETTERS}")
+        self.record = record
+
+
 def read_sequences(path: str | os.PathLike[str], on_bad: OnBad | None = None) -> Iterator[Sequence]:
     """The records of a FASTA or FASTQ file one by one, plain or compressed with gzip, bzip2, xz or
     zstd (all found by content); '-' is standard input.
@@ -126,7 +134,7 @@ def _fasta_records(
                 header, piece, at = _header(file, piece, at)
                 break
         if not record.letters and not record.refused:
-            record.refuse(SequenceError(f"{place} {NO_LETTERS}"))
+            record.refuse(NoLetters(place, Sequence(name, description, record.done())))
         if not record.refused:  # no variable has the letters, so that they may be let go
             yield Sequence(name, description, record.done())
 

@@ -133,7 +133,7 @@ def test_disk_full(
     def put(self: container.SealedWriter, *args: Any) -> None:
         count[0] += 1
         if count[0] > after:
-            self._file = Full(self._file)  # type: ignore[assignment]
+            self._pieces._file = Full(self._pieces._file)  # type: ignore[assignment]
         real(self, *args)
 
     with monkeypatch.context() as patch:

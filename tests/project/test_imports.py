@@ -26,6 +26,7 @@ ORDER = (
     "drivers",
     "checkpoint",
     "api",
+    "database",
     "skbio",
     "pysw_cl",
     "cli",

@@ -1,0 +1,110 @@
+"""``pysw-cl makedb``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import FileError, InputWarning, printable, warn
+
+if TYPE_CHECKING:
+    from ..database.database import Database
+    from ..sequences.sequence import Sequence
+
+
+def add_to(commands: Any) -> None:
+    """Declare the subcommand."""
+    parser = commands.add_parser(
+        "makedb",
+        run=run,
+        help="make a database of sequences, for search",
+        description="Write the sequences of FASTA or FASTQ files, plain or compressed, or of "
+        "databases, to a file that search opens at once and several processes share; - is standard "
+        "input. It appears when it is complete. With --info: say what is in a database, and read "
+        "all of it to see that it is sound.",
+        examples=(
+            "makedb uniprot_sprot.fasta.gz -o sprot.pswdb",
+            "makedb sprot.pswdb --names human.txt -o human.pswdb   only those that are listed",
+            "makedb --info sprot.pswdb",
+        ),
+    )
+    parser.add_argument("sources", metavar="FILE", nargs="+")
+    group = parser.add_argument_group("database")
+    group.add_argument("-o", metavar="FILE", dest="out", help="the database to write")
+    group.add_argument(
+        "--names", metavar="FILE", help="take only sequences whose names are lines of FILE"
+    )
+    group.add_argument("--info", action="store_true", help="say what is in each FILE, a database")
+    parser.declare("database", "-q")
+
+
+def run(args: Namespace) -> int:
+    """Write a database, or say what is in some."""
+    from ..database.database import Database, records_of
+
+    if args.info == (args.out is not None) or (args.info and args.names):
+        args.usage_error("give either -o FILE, and perhaps --names, or --info")
+    if args.info:
+        for path in args.sources:
+            print(about(Database(path)))
+        return 0
+    records = _counted(chain.from_iterable(map(records_of, args.sources)), args.quiet)
+    lacking = set[str]() if args.names is None else names_in(args.names)
+    if args.names is not None:
+        records = _named(records, frozenset(lacking), lacking)
+    db = Database.create(args.out, records, map(printable, args.sources))
+    if lacking:
+        several = f"{len(lacking):,} names are" if len(lacking) > 1 else "1 name is"
+        warn(f"{several} of no sequence, such as {min(lacking)!r}", InputWarning)
+    if not args.quiet:
+        print("pysw-cl:", printable(_size(db)), file=sys.stderr)
+    return 0
+
+
+def _named(
+    records: Iterator[Sequence], names: frozenset[str], lacking: set[str]
+) -> Iterator[Sequence]:
+    """The records with these names, each of which is no longer ``lacking`` then."""
+    for one in records:
+        if one.name in names:
+            lacking.discard(one.name)
+            yield one
+
+
+def _counted(records: Iterator[Sequence], quiet: bool) -> Iterator[Sequence]:
+    """The records, which are counted on a terminal."""
+    from tqdm import tqdm
+
+    hidden = quiet or not sys.stderr.isatty()
+    return iter(tqdm(records, unit=" sequences", unit_scale=True, disable=hidden, leave=False))
+
+
+def names_in(path: str) -> set[str]:
+    """The names in a file, one at the beginning of each line that is not empty."""
+    try:
+        text = Path(path).read_bytes().decode("utf-8", "surrogateescape")
+    except OSError as error:
+        raise FileError.of(error, printable(os.fspath(path)), "read") from error
+    return {words[0] for line in text.splitlines() if (words := line.split())}
+
+
+def about(db: Database) -> str:
+    """What is in a database, which is read to its end."""
+    db.check()
+    lines = [_size(db)]
+    if len(db):
+        lengths, letters = db.by_length.lengths, db.letters.items()
+        lines += [
+            f"  lengths: {lengths[-1]:,} to {lengths[0]:,}, median {lengths[len(db) // 2]:,}",
+            f"  letters: {', '.join(f'{letter} {count:,}' for letter, count in letters)}",
+        ]
+    return "\n".join([*lines, *(f"  from {source}" for source in db.sources)])
+
+
+def _size(db: Database) -> str:
+    return f"{db.path or db.sources[0]}: {len(db):,} sequences, {db.total_letters:,} letters"

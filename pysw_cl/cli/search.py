@@ -1,0 +1,99 @@
+"""``pysw-cl search``."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from ..results.formats import FORMATS
+from ..results.formats.writer import row_of
+from .asked import check_output, options_asked, resources_asked, setting_asked, usage
+from .output import running
+from .parser import DEVICE, FORMAT, SCORING, count
+
+
+def add_to(commands: Any) -> None:
+    """Declare the subcommand."""
+    parser = commands.add_parser(
+        "search",
+        run=run,
+        help="search queries in a database",
+        description="Compare every record of QUERIES, a file of FASTA or FASTQ, with every "
+        "sequence of DB, a database of makedb or such a file, and write the best hits of each, the "
+        "best first. - is standard input. Scores are those of BLOSUM62 unless said otherwise.",
+        examples=(
+            "search queries.fa sprot.pswdb        the ten best hits of each query, as PAF",
+            "search --outfmt 7 -o hits.b7 queries.fa sprot.pswdb",
+            "search --output score --top all --min-score 100 query.fa proteins.fa.gz",
+        ),
+    )
+    parser.add_argument("queries", metavar="QUERIES")
+    parser.add_argument("db", metavar="DB")
+    best = (
+        "the N best hits of each query, the best first, or all; the first ones in DB's source "
+        "where scores are equal (default: 10)"
+    )
+    parser.declare("hits", "--top", type=top, default=10, help=best)
+    parser.declare("hits", "--ties")
+    least = "the least score of a hit (default: in local mode above 0)"
+    parser.declare("hits", "--min-score", help=least)
+    parser.declare("comparison", "--mode --free-ends")
+    parser.declare("scoring", SCORING)
+    parser.declare("output", f"--output {FORMAT} -o -v")
+    parser.declare("run", f"{DEVICE} --plan -q")
+    parser.set_defaults(checkpoint=None)
+
+
+def top(text: str) -> int | None:
+    """How many hits; None: all."""
+    return None if text == "all" else count(text)
+
+
+def run(args: Namespace) -> int:
+    """Search, and print the hits."""
+    from ..database.search import searcher_of
+    from ..drivers.options import Resources, SearchOptions
+    from ..engines.registry import engine_for
+    from ..sequences.reading import read_sequences
+
+    _check(args)
+    with usage(args):
+        options = options_asked(args, SearchOptions)
+    listed, searched = list[tuple[str, int]](), Counter[str]()
+    setting = setting_asked(args, options.scoring, options.free, targets=listed, searched=searched)
+    with usage(args):
+        resources = resources_asked(args, Resources, progress=None)
+        plan = engine_for(args.device, args.plan).plan
+    given = {**vars(options), **vars(resources), "db": args.db}
+    with running(args) as to, searcher_of(given) as searcher:
+        to.begin(args.device, plan)
+        searched["targets"] = len(searcher.db)
+        if FORMATS[args.outfmt.name].lists_targets:
+            listed += ((one.name, len(one)) for one in searcher.db)
+        to.begin_results(args.outfmt.name, setting)
+        to.begin_part()
+        for hits in searcher.passes(read_sequences(args.queries), options, to.bar):
+            searched["queries"] += 1
+            to.results(map(row_of, hits))
+        to.end_results()
+        to.add([searcher.stats], searched["queries"] * len(searcher.db))
+        to.end()
+    return 0
+
+
+def _check(args: Namespace) -> None:
+    """End with a usage error where arguments do not go together; choose scores and format."""
+    own = (args.match, args.mismatch) != (None, None)
+    if own and args.matrix is not None:
+        args.usage_error("--matrix cannot go with --match or --mismatch")
+    if args.matrix is None and not own:
+        args.matrix = "BLOSUM62"
+    if args.queries == args.db == "-":
+        args.usage_error("QUERIES and DB cannot both be standard input")
+    check_output(args, args.output)
+    for what, path in (("QUERIES", args.queries), ("DB", args.db)):
+        there = args.out is not None and Path(args.out).exists() and Path(path).is_file()
+        if there and Path(args.out).samefile(path):
+            args.usage_error(f"-o {args.out} is {what}, which would be overwritten")

@@ -1,0 +1,1 @@
+"""Databases of sequences, and the search of queries in them."""

@@ -1,0 +1,55 @@
+"""Which engine searches: the one place that knows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..api.pair_aligner import PairAligner
+from ..drivers.options import ManyOptions, Resources, SearchOptions
+from ..drivers.prepared import Batch
+from ..engines.search.contract import Scores, SearchEngine, Subjects
+from ..scoring.scoring import made_of
+from ..sequences.alphabet import Letters
+from ..sequences.sequence_set import SequenceSet
+
+
+def search_engine(options: SearchOptions, resources: Resources) -> SearchEngine:
+    """The engine for a search.  Raises PlanError or DeviceError, perhaps not before it is used."""
+    return PairSearch(options, resources)
+
+
+class PairSearch(SearchEngine):
+    """Searches by pairs: each query with every subject."""
+
+    most_letters = 1 << 28
+
+    def __init__(self, options: SearchOptions, resources: Resources) -> None:
+        scores = made_of(ManyOptions, {**vars(options), "output": "score", "min_score": None})
+        self._pairs, self.cells = PairAligner(scores, resources), Counter()
+
+    def hold(self, subjects: Subjects) -> SequenceSet:
+        return SequenceSet.of(subjects.letters, subjects.offsets[:-1], subjects.offsets[1:])
+
+    def scores(
+        self, queries: Sequence[Letters], held: Any, done: Callable[[int], None]
+    ) -> Iterator[Scores]:
+        for query in queries:
+            starts = np.zeros(len(held), np.int64)
+            batch = Batch(SequenceSet.of(query, starts, starts + len(query)), held)
+            told = 0
+
+            def tell(cells: int, _: int) -> None:
+                nonlocal told
+                done(cells - told)
+                told = cells
+
+            found = self._pairs.found(batch, tell)
+            self.cells.update(found.stats.cells)
+            yield found.values["score"].astype(np.int32)
+
+    def close(self) -> None:
+        self._pairs.__exit__()

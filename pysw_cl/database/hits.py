@@ -1,0 +1,109 @@
+"""Hits: what is found out about the best sequences of a database, many pairs at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..api.pair_aligner import PairAligner
+from ..drivers.options import ManyOptions, Resources, SearchOptions
+from ..errors import InternalError
+from ..results.alignment import Alignment
+from ..results.formats.columns import TableRows
+from ..results.pair_paths import as_table
+from ..results.stats import Stats
+from ..scoring.scoring import made_of
+from ..sequences.sequence import Sequence
+from .best import Best
+from .database import Database
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Hit(Alignment):
+    """The `Alignment` of a query with a sequence of a database, ``db[hit.number]``."""
+
+    number: int = -1
+
+
+class Hits(list[Hit]):
+    """The hits of a ``query``, a `Sequence`: the highest score first, among equals the first one in
+    the source of the database."""
+
+    def __init__(self, query: Sequence, hits: Iterable[Hit] = ()) -> None:
+        super().__init__(hits)
+        self.query = query
+
+
+class HitAligner:
+    """Finds the ends or the paths of hits on a device, whose memory it keeps until `close`."""
+
+    def __init__(self, options: SearchOptions, resources: Resources) -> None:
+        self._options = options
+        self._common: dict[str, Any] = {"mode": options.mode, "scoring": options.scoring}
+        self._common["free_ends"] = options.free
+        quiet = {**vars(resources), "progress": None}
+        asked = made_of(ManyOptions, {**vars(options), "min_score": None})
+        self._pairs = PairAligner(asked, made_of(Resources, quiet))
+
+    def close(self) -> None:
+        """Free the device's memory."""
+        self._pairs.__exit__()
+
+    def hits(
+        self, db: Database, queries: list[Sequence], best: list[Best]
+    ) -> tuple[list[Hits], Stats]:
+        """The hits of each query, whose scores are known, and what they cost."""
+        every = list(zip(queries, best, strict=True))
+        targets = {rank: db.sequence(rank) for one in best for rank in one.ranks.tolist()}
+        pairs = [(query, targets[rank]) for query, one in every for rank in one.ranks.tolist()]
+        table, stats = self._table(pairs, np.concatenate([one.scores for one in best]))
+        rows = iter(TableRows(pairs, table, self._common))
+        found = [
+            Hits(
+                query, [Hit(**vars(next(rows).alignment()), number=k) for k in one.records.tolist()]
+            )
+            for query, one in every
+        ]
+        return found, stats
+
+    def _table(
+        self, pairs: list[tuple[Sequence, Sequence]], scores: NDArray[np.int64]
+    ) -> tuple[NDArray[Any], Stats]:
+        """The rows of pairs with these scores, and what they cost."""
+        scale = self._options.scoring.scale
+        units = scores if scale == 1 else scores / scale
+        if self._options.output == "score":
+            return as_table({"score": units}), Stats()
+        full = np.array([len(target) > 0 for _, target in pairs], np.bool_)
+        found, stats = self._pairs.align([pairs[k] for k in np.flatnonzero(full).tolist()])
+        wrong = np.flatnonzero(full)[found["score"] != units[full]]
+        if len(wrong):
+            query, target = pairs[int(wrong[0])]
+            said = f"{query.name!r} with {target.name!r} scores {units[wrong[0]]} in the search"
+            raise InternalError(f"{said}, and otherwise when they are compared alone")
+        table = np.zeros(len(pairs), found.dtype)
+        table[full] = found
+        for k in np.flatnonzero(~full).tolist():
+            row = self._empty(len(pairs[k][0]), units[k])
+            table[k] = tuple(row[name] for name in found.dtype.names or ())
+        return table, stats
+
+    def _empty(self, m: int, score: Any) -> dict[str, Any]:
+        """The row with a target without letters: ``m`` query letters in a gap, or outside."""
+        options, start, end, cigar = self._options, 0, 0, ""
+        if options.mode == "global" and not options.free.trail_target:
+            end = m
+            start, cigar = (m, "") if options.free.lead_target else (0, f"{m}I")
+        row = {"score": score, "query_start": start, "query_end": end, "cigar": cigar}
+        return {**row, "target_start": 0, "target_end": 0, "matches": 0, "columns": end - start}
+
+
+def score_of_empty(m: int, options: SearchOptions) -> int:
+    """What a query of ``m`` letters scores with a sequence without letters."""
+    if options.mode == "local" or options.free.lead_target or options.free.trail_target:
+        return 0
+    return -(options.scoring.gap_open + options.scoring.gap_extend * m)

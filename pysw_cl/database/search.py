@@ -1,0 +1,309 @@
+"""What users call to search: ``search``, and ``Searcher``, which keeps a database on the device."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ..api.advice import Tally, advise_tally, warn_of_letters
+from ..api.align import told
+from ..drivers.options import Output, Resources, SearchOptions
+from ..drivers.problem import Mode
+from ..drivers.progress import Progress, Stage
+from ..engines.search.contract import SearchEngine
+from ..errors import InputError, InputWarning, PyswError, is_iterable, warn
+from ..planning.plan import Plan
+from ..results.stats import Stats
+from ..scoring.scoring import made_of, names_of
+from ..sequences.sequence import Sequence, as_sequence
+from .best import Best
+from .database import Database
+from .engine import search_engine
+from .hits import HitAligner, Hits, score_of_empty
+
+#: Queries of one pass over a database that stays on the device, if not all hits are kept, and over
+#: one that is read for each pass.
+RESIDENT, STREAMED = 64, 4096
+#: The most letters of a part of the database that stays.
+PART = 1 << 28
+
+
+def search(
+    queries: Any,
+    db: Any,
+    *,
+    top: int | None = 10,
+    min_score: float | None = None,
+    ties: bool = False,
+    output: Output = "ends",
+    mode: Mode = "local",
+    free_ends: bool | tuple[bool, ...] = False,
+    sub_score: Any = "BLOSUM62",
+    gap_cost: Any = None,
+    wildcard: str | None = None,
+    unknown: str = "error",
+    allow_odd_scoring: bool = False,
+    device: Any = "auto",
+    plan: Plan | Mapping[str, Any] | None = None,
+    progress: Progress | bool | None = None,
+) -> Iterator[Hits]:
+    """Search queries in a database: compare each with every sequence, exactly, and give the best.
+
+    Parameters
+    ----------
+    queries : sequence, or iterable of sequences
+        As `align` takes them; what `read_sequences` gives, for example.  Some thousand are searched
+        in one pass over a database that is larger than the device's memory; with ``progress`` all
+        of them are read first.
+    db : Database, path, or iterable of sequences
+        What they are searched in; a path is that of a database or of a file of sequences.
+    top : int or None
+        At most so many hits a query, those with the highest scores; among equal scores the first
+        ones in the source of the database.  None: all.
+    min_score : number, optional
+        The least score of a hit, in units of ``sub_score``.  By default it is above 0 in mode
+        "local", and any score does otherwise.
+    ties : bool
+        With ``top``: also give all sequences that score as much as the last hit.
+    output : "score", "ends" or "path"
+        How much is found out about the hits: the score alone, where the best alignment ends, or
+        all of it, from which their texts, files and tables are made.
+    mode, free_ends, sub_score, gap_cost, wildcard, unknown, allow_odd_scoring
+        As for `align`; but ``sub_score`` is BLOSUM62 by default.
+    device, plan, progress
+        As for `align`.
+
+    Returns
+    -------
+    iterator of Hits
+        A list of `Hit` for each query, in order, perhaps empty: an `Alignment` with the ``number``
+        of the sequence in the database.  The same on every device.  The search goes on as they are
+        taken.
+
+    A gap of k letters costs ``open + k * extend``.
+
+    Raises
+    ------
+    SequenceError
+        For a letter outside the alphabet, with its record and position, and an empty query.
+    RangeError
+        For a query whose scores could leave 32 bits.
+    InputError, DeviceError
+        As `align`.
+
+    Method: every score is computed (Smith & Waterman 1981, J Mol Biol 147, 195-197), as by CUDASW++
+    (Liu, Wirawan & Schmidt 2013, BMC Bioinformatics 14:117); nothing is filtered.
+    """
+    given = locals()
+    options = made_of(SearchOptions, given)  # checked before the database is read
+    return _closing(searcher_of(given), queries, options, progress)
+
+
+class Searcher:
+    """Searches in one database with one scoring, mode and device, any number of times.
+
+    The arguments are those of :func:`search`; a gap of k letters costs ``open + k * extend``.  The
+    database stays on the device until `close`, or the end of a ``with`` block, if there is room;
+    a closed searcher can go on.  Several threads may use one: their passes over the database take
+    turns.  Processes with a searcher each share the file of a database in the host's memory.
+
+    ``db`` is the `Database`, and ``stats``, a `Stats`, what all searches cost so far."""
+
+    def __init__(
+        self,
+        db: Any,
+        sub_score: Any = "BLOSUM62",
+        gap_cost: Any = None,
+        *,
+        mode: Mode = "local",
+        free_ends: bool | tuple[bool, ...] = False,
+        wildcard: str | None = None,
+        unknown: str = "error",
+        allow_odd_scoring: bool = False,
+        device: Any = "auto",
+        plan: Plan | Mapping[str, Any] | None = None,
+    ) -> None:
+        given = locals()
+        options, self._resources = made_of(SearchOptions, given), made_of(Resources, given)
+        scoring = options.scoring
+        if scoring.alphabet is not None:
+            raise InputError(f"a Database has plain letters; sub_score is for {scoring.alphabet}")
+        self._options = replace(options, sub_score=scoring)  # made once
+        self.db, self.stats = as_database(db), Stats()
+        self.db.check_letters(scoring)
+        tally = Tally(scoring)
+        tally.add_counts(self.db.letters)
+        warn_of_letters(tally)
+        if empty := len(self.db) - self.db.full:
+            name, several = self.db.sequence(self.db.full).name, "s" * (empty > 1)
+            said = f"{empty:,} sequence{several} of the database without letters, {name!r} first"
+            warn(f"{said}; what the mode gives for none is their score", InputWarning)
+        self._lock = threading.Lock()
+        self._engine: SearchEngine | None = None
+        #: The parts of the database that stay on the device: the first rank of each, and the part.
+        self._held: list[tuple[int, Any]] = []
+        self._aligners: dict[str, HitAligner] = {}
+
+    def search(
+        self,
+        queries: Any,
+        *,
+        top: int | None = 10,
+        min_score: float | None = None,
+        ties: bool = False,
+        output: Output = "ends",
+        progress: Progress | bool | None = None,
+    ) -> Iterator[Hits]:
+        """Search queries; see :func:`search`."""
+        options = made_of(SearchOptions, {**vars(self._options), **locals()})
+        return self.passes(queries, options, progress)
+
+    def close(self) -> None:
+        """Free the device's memory."""
+        with self._lock:
+            self._free()
+
+    def _free(self) -> None:
+        if self._engine is not None:
+            self._engine.close()
+        for one in self._aligners.values():
+            one.close()
+        self._engine, self._held, self._aligners = None, [], {}
+
+    def __enter__(self) -> Searcher:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        mode, words = self._options.mode, self._options.scoring.in_words
+        return f"<Searcher {mode} in {self.db!r}, device {self._resources.device!r}: {words}>"
+
+    def passes(
+        self, queries: Any, options: SearchOptions, progress: Progress | bool | None
+    ) -> Iterator[Hits]:
+        """The hits of each query, pass by pass, with options that are checked."""
+        source, tally = self._checked(queries), Tally(options.scoring, nucleotides=False)
+        cells = pairs = 0
+        with told(progress) as run:
+
+            def tell(more: int) -> None:
+                nonlocal cells
+                cells += more
+                if run.watched:
+                    done = pairs * min(cells, run.total) // max(1, run.total)
+                    run.tell(cells, Stage("pairs", done, pairs))
+
+            if run.watched:
+                every = list(source)
+                source, pairs = iter(every), len(every) * len(self.db)
+                run.begin(sum(map(len, every)) * self.db.total_letters)
+                tell(0)
+            while some := list(islice(source, self._at_once(options.top))):
+                with self._lock:
+                    found = self._pass(some, options, tell)
+                for one in some if tally.needed else ():
+                    tally.add(one.letters)
+                yield from found
+        advise_tally(tally, options.mode, cells)
+
+    def _checked(self, queries: Any) -> Iterator[Sequence]:
+        """The queries, which can be searched."""
+        scoring, longest = self._options.scoring, self.db.longest
+        single = isinstance(queries, str | bytes | bytearray | Sequence | np.ndarray)
+        if not single and not is_iterable(queries):
+            kind = type(queries).__name__
+            raise InputError(f"queries must be a sequence or an iterable of them, not a {kind}")
+        for k, one in enumerate([queries] if single else queries):
+            query = as_sequence(one, "query" if single else f"query number {k}", alphabet=None)
+            try:
+                scoring.check_letters(query.letters, "query")
+                scoring.bounds.check_range(len(query), longest, self._options.mode)
+            except PyswError as error:
+                name = f"query {query.name}" if query.name else f"query number {k}"
+                raise type(error)(f"{name}: {error}") from None
+            yield query
+
+    def _ready(self) -> SearchEngine:
+        """The engine, which is made at first."""
+        if self._engine is None:
+            self._engine = search_engine(self._options, self._resources)
+        return self._engine
+
+    def _stays(self) -> bool:
+        """Does the database stay on the device?"""
+        return self.db.total_letters <= self._ready().most_letters
+
+    def _at_once(self, top: int | None) -> int:
+        """How many queries share a pass."""
+        with self._lock:
+            return STREAMED if not self._stays() else 1 if top is None else RESIDENT
+
+    def _pass(
+        self, queries: list[Sequence], options: SearchOptions, tell: Callable[[int], None]
+    ) -> list[Hits]:
+        """The hits of some queries, by one pass over the database."""
+        started, engine, db = perf_counter(), self._ready(), self.db
+        best = [Best(options.least, options.top, options.ties, db.records) for _ in queries]
+        letters = [query.read() for query in queries]
+        try:
+            for first, held in self._parts(engine):
+                scores = engine.scores(letters, held, tell)
+                for one, found in zip(best, scores, strict=True):
+                    one.add(found, first)
+            for query, one in zip(queries, best, strict=True):
+                empty = score_of_empty(len(query), options)
+                one.add(np.full(len(db) - db.full, empty), db.full)
+            aligner = self._aligners.get(options.output)
+            if aligner is None:
+                aligner = self._aligners[options.output] = HitAligner(options, self._resources)
+            hits, stats = aligner.hits(db, queries, best)
+        except BaseException:
+            self._free()
+            raise
+        cost = Stats(dict(engine.cells))
+        engine.cells.clear()
+        cost.add(stats)
+        cost.seconds = perf_counter() - started
+        self.stats.add(cost)
+        return hits
+
+    def _parts(self, engine: SearchEngine) -> Iterator[tuple[int, Any]]:
+        """The parts of the database on the device, each with its first rank."""
+        stay, first, held = self._stays(), 0, self._held
+        most = PART if stay else engine.most_letters // 2
+        for part in () if held else self.db.parts(most):
+            held.append((first, engine.hold(part)))
+            first += len(part)
+            if not stay and len(held) == 2:  # the second one is sent while the first is computed
+                yield held[0]
+                engine.free(held.pop(0)[1])
+        yield from held
+        if not stay:
+            while held:
+                engine.free(held.pop()[1])
+
+
+def searcher_of(given: Mapping[str, Any]) -> Searcher:
+    """The searcher with those of the ``given`` values that are arguments of it."""
+    return Searcher(**{name: given[name] for name in names_of(Searcher) if name in given})
+
+
+def _closing(searcher: Searcher, *asked: Any) -> Iterator[Hits]:
+    with searcher:
+        yield from searcher.passes(*asked)
+
+
+def as_database(db: Any) -> Database:
+    """A database as the functions take it: itself, its file, or sequences."""
+    if isinstance(db, Database):
+        return db
+    return Database(db) if isinstance(db, str | os.PathLike) else Database.from_sequences(db)
