@@ -11,7 +11,12 @@ import numpy as np
 from ..api.pair_aligner import PairAligner
 from ..drivers.options import ManyOptions, Resources, SearchOptions
 from ..drivers.prepared import Batch
+from ..engines.common import FreeEnd
+from ..engines.plans import make_plan
+from ..engines.registry import row_of
+from ..engines.search.choose import search_engine as made_for
 from ..engines.search.contract import Scores, SearchEngine, Subjects
+from ..opencl.device import get_runtime
 from ..scoring.scoring import made_of
 from ..sequences.alphabet import Letters
 from ..sequences.sequence_set import SequenceSet
@@ -19,7 +24,15 @@ from ..sequences.sequence_set import SequenceSet
 
 def search_engine(options: SearchOptions, resources: Resources) -> SearchEngine:
     """The engine for a search.  Raises PlanError or DeviceError, perhaps not before it is used."""
-    return PairSearch(options, resources)
+    pairs = PairSearch(options, resources)
+    if not row_of(resources.plan).batches or options.scoring.by_position:
+        return pairs
+    runtime = get_runtime(resources.device)
+    lanes = make_plan(runtime, resources.plan).lanes
+    local, ends = options.mode == "local", FreeEnd.of(options.free)
+    if resources.kernel_times:
+        runtime = runtime.timed()
+    return made_for(runtime, lanes, options.scoring.clamped(), local, ends, pairs) or pairs
 
 
 class PairSearch(SearchEngine):
@@ -50,6 +63,13 @@ class PairSearch(SearchEngine):
             found = self._pairs.found(batch, tell)
             self.cells.update(found.stats.cells)
             yield found.values["score"].astype(np.int32)
+
+    def of(self, query: Letters, subjects: Sequence[Letters]) -> Scores:
+        """The scores of a query with some subjects."""
+        text = query.tobytes()
+        found = self._pairs.found([(text, one.tobytes()) for one in subjects])
+        self.cells.update(found.stats.cells)
+        return found.values["score"].astype(np.int32)
 
     def close(self) -> None:
         self._pairs.__exit__()

@@ -67,7 +67,8 @@ COUNT_RUNS, PACK_RUNS = (
 def batch_spec(header: str, score: str, tops: bool = False, boxes: bool = False) -> KernelSpec:
     """The kernel for a header of lanes and a score file of cl/batch; ``tops``: with `Tops`;
     ``boxes``: of boxes of a matrix."""
-    names = (score, "scratch", "encode", "endpoint", "starts", "borders", "group")
+    permute = ("permute",) if score == "positions" else ()
+    names = (*permute, score, "scratch", "encode", "endpoint", "starts", "borders", "group")
     files = ["base.clh", "batch/base.clh", header, "recurrence.clh"]
     files += [*(f"batch/{name}.clh" for name in names), "batch/batch.cl"]
     more = _BOXES if boxes else _PAIRS

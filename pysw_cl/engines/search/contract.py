@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,19 @@ class SearchEngine:
 
     def free(self, held: Any) -> None:
         """Let go of a part."""
+
+    def close(self) -> None:
+        """Free all memory of the device."""
+
+
+class Pairs(Protocol):
+    """What compares a query with a few subjects pair by pair, those that an engine's lanes do not
+    suit."""
+
+    cells: Counter[str]
+
+    def of(self, query: Letters, subjects: Sequence[Letters]) -> Scores:
+        """The scores of a query with some subjects."""
 
     def close(self) -> None:
         """Free all memory of the device."""

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Random searches on one device against `align_many`, score by score.
+
+    python bench/campaign_search.py [--device D] [--seconds N] [--seed S]
+
+Draws queries, databases and scorings so that lengths lie beside what begins or ends something:
+lanes, panels, strips, subjects that are too long, scores at the limits of 8, 11 and 16 bits.  Every
+score of the engine is compared with that of the same two sequences as a pair.  Prints the cases by
+feature; a difference is printed with its seed, and the exit code is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from cases import pysw_cl
+
+from pysw_cl.database.engine import search_engine
+from pysw_cl.drivers.options import Resources, SearchOptions
+from pysw_cl.engines.search import mixed
+from pysw_cl.engines.search.contract import Subjects
+
+RESIDUES = np.frombuffer(b"ARNDCQEGHILKMFPSTWYVBZX", np.uint8)
+#: Query lengths; and tryptophans in a row, which score 11 each.
+LENGTHS = (1, 2, 3, 31, 63, 64, 65, 100, 144, 255, 256, 257, 500, 1023, 1024, 1025, 1500, 2300)
+RUNS = (*range(9, 14), *range(20, 25), *range(183, 189), *range(2976, 2981))
+SCORINGS: tuple[dict[str, Any], ...] = (
+    {"sub_score": "BLOSUM62", "gap_cost": (10, 1)},
+    {"sub_score": "BLOSUM62", "gap_cost": (10, 1)},
+    {"sub_score": "PAM250", "gap_cost": (0, 3)},
+    {"sub_score": "BLOSUM45", "gap_cost": (13.5, 0.5)},
+)
+
+
+def draw(rng: np.random.Generator) -> tuple[list[Any], list[Any], dict[str, Any], list[str]]:
+    """Queries, subjects, the options of a search, and the features of the case."""
+    features, most = [], float(rng.uniform(1, 6))
+    options = dict(SCORINGS[rng.integers(len(SCORINGS))])
+    if rng.random() < 0.3:
+        options |= {"mode": "global", "free_ends": tuple((rng.random(4) < 0.5).tolist())}
+    features.append(options.get("mode", "local"))
+    alphabet = RESIDUES[: rng.choice([2, 4, 20, 23])]
+    m = int(rng.choice(LENGTHS))
+    queries = [alphabet[rng.integers(0, len(alphabet), n)] for n in (m, max(1, m // 2), m)]
+    count = int(rng.integers(1, 700))
+    lengths = np.minimum(rng.lognormal(most, rng.uniform(0.1, 1.5), count).astype(int) + 1, 9000)
+    subjects = [RESIDUES[rng.integers(0, 23, n)] for n in lengths]
+    for k in range(0, count, 7):
+        a, b = sorted(rng.integers(0, m + 1, 2))
+        subjects[k] = np.concatenate([subjects[k][:40], queries[0][a:b], subjects[k][:9]])
+    if rng.random() < 0.4:
+        features.append("runs")
+        for k in range(1, count, 11):
+            own = np.full(rng.choice(RUNS), ord("W"), np.uint8)
+            subjects[k] = np.concatenate([subjects[k][:9], own, subjects[k][:5]])
+        queries[2] = np.concatenate([queries[2], np.full(rng.choice(RUNS), ord("W"), np.uint8)])
+    features.append("one subject" if count == 1 else "few" if count < 64 else "many")
+    return queries, sorted(subjects, key=len, reverse=True), options, features
+
+
+def wrong(rng: np.random.Generator, device: str, features: Counter[str]) -> int:
+    """Draw and check a case; the number of wrong scores."""
+    queries, subjects, options, names = draw(rng)
+    mixed.LONG_SHARE = float(rng.choice([0.8, 0.01, 0.001]))
+    engine = search_engine(SearchOptions(**options), Resources(device=device))
+    ends = np.cumsum([0, *map(len, subjects)], dtype=np.int64)
+    held = engine.hold(Subjects(np.concatenate(subjects), ends))
+    bad = 0
+    for query, found in zip(queries, engine.scores(queries, held, lambda _: None), strict=True):
+        pairs = [(query.tobytes(), one.tobytes()) for one in subjects]
+        rows = pysw_cl.align_many(pairs, device=device, **options)
+        scale = 2 if options["gap_cost"][1] == 0.5 else 1
+        bad += int((np.rint(rows["score"] * scale) != found).sum())
+    features.update([*names, *engine.cells])
+    engine.close()
+    return bad
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    features, failed, number = Counter[str](), 0, 0
+    until = time.monotonic() + args.seconds
+    while time.monotonic() < until:
+        bad = wrong(np.random.default_rng([args.seed, number]), args.device, features)
+        if bad:
+            failed += 1
+            print(f"seed {args.seed}, case {number}: {bad} scores are wrong", flush=True)
+        number += 1
+    for name, count in sorted(features.items()):
+        print(f"{name:24} {count}")
+    print(f"{number} cases, {failed} wrong")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

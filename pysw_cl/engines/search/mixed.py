@@ -1,0 +1,309 @@
+"""Database search in mixed arithmetic: pairs of subjects, each swept by some work-items of a warp
+(cl/search/mixed.cl).
+
+Method: CUDASW++ 4.0 (Schmidt et al. 2024), whose thread groups sweep pairs of subjects in half
+precision, with a query profile in local memory; the arithmetic is this project's.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+from numpy.typing import NDArray
+
+from ...opencl.buffers import Buffers
+from ...opencl.device import Runtime
+from ...opencl.program import BoundKernel, KernelSpec
+from ...planning.search import LONG_SHARE, SearchGeometry
+from ...scoring.scoring import Scoring
+from ...sequences.alphabet import NO_CODE, Letters
+from ..batch.kept import RetainedMemory
+from ..batch.scores import LEAST_MATCHES
+from .contract import Pairs, Scores, SearchEngine, Subjects
+from .vector import CODES
+
+#: The highest number of 11 bits.
+HIGHEST = 2047
+#: Numbers of codes that kernels are built for, padding included.
+BUILT_CODES = (8, 16, 24, CODES)
+#: Queries whose scores are computed before those of the first are taken.
+AHEAD = 2
+#: Work-items of a group that lays out a pair, and groups that look for letters.
+ITEMS, LOOKING = 64, 512
+_HEADERS = ("base.clh", "platform.clh", "lanes/warp32.clh", "wavefront/mixed_arithmetic.clh")
+SEARCH = KernelSpec(
+    "search",
+    (*_HEADERS, "search/mixed.cl"),
+    tuple(
+        "turns firsts pairs:int counters launch:int query m:int above:int matrix enters:int "
+        "leaves:int active:int bus scores".split()
+    ),
+    limit=None,
+)
+LETTERS_THERE, LAY_OUT = (
+    KernelSpec(name, ("base.clh", "search/turns.cl"), tuple(arguments.split()))
+    for name, arguments in (
+        ("letters_there", "letters all:long there"),
+        ("lay_out", "letters starts lengths count:int codes firsts turns"),
+    )
+)
+
+
+def mixes(scoring: Scoring) -> bool:
+    """May this scoring be computed in 11 bits?"""
+    gap = scoring.gap_open + scoring.gap_extend
+    least = LEAST_MATCHES * max(scoring.highest, 1)
+    fits = max(gap, -scoring.lowest) <= HIGHEST and limit(scoring) >= least
+    return fits and scoring.matrix.shape[1] < CODES
+
+
+def limit(scoring: Scoring) -> int:
+    """The highest score that is surely exact in 11 bits (`local_limit` has the proof)."""
+    return HIGHEST - max(scoring.highest, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """A part of a database on the device."""
+
+    subjects: Subjects
+    buffers: Buffers
+    turns_buffer: Any
+    firsts_buffer: Any
+    #: Codes of the kernel, padding included, and the scoring's code of each that is there.
+    codes: int
+    columns: NDArray[np.int64]
+    #: Words of each pair, and of all.
+    words: NDArray[np.int64]
+    turns: int
+    #: How queries of so many letters are swept.
+    sweeps: dict[int, list[Sweep]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Pairs from ``first`` to ``stop`` that are swept in one way."""
+
+    first: int
+    stop: int
+    geometry: SearchGeometry
+    #: Work-groups that are launched.
+    groups: int
+
+
+class Slot:
+    """Memory of a query that is under way, and the events after which its scores are there."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.memory, self.writes = RetainedMemory(runtime), Buffers(runtime)
+        self.events: list[Any] = []
+
+    def wait(self) -> None:
+        """Wait until nothing uses this memory."""
+        if self.events:
+            cl.wait_for_events(self.events)
+        self.writes.free()
+
+
+class MixedSearch(SearchEngine):
+    """Searches local scores in 11 bits.  ``scoring``: a clamped one that `mixes`; ``pairs``: of
+    subjects whose scores need more."""
+
+    def __init__(self, runtime: Runtime, scoring: Scoring, pairs: Pairs) -> None:
+        self.runtime, self.scoring, self._pairs = runtime, scoring, pairs
+        # a word for two columns of two subjects, and 16 bytes of it for what leaves a strip
+        self.most_letters = min(runtime.facts.memory // 12, runtime.facts.largest // 4)
+        self.cells = pairs.cells
+        self._own = Buffers(runtime)
+        self._bus: Any = None
+        self._slots = [Slot(runtime) for _ in range(AHEAD)]
+        #: Events of the query before: it may use the bus.
+        self._last: list[Any] = []
+
+    def hold(self, subjects: Subjects) -> Held:
+        """See `SearchEngine.hold`."""
+        runtime = self.runtime.beside(AHEAD)  # other parts may be searched meanwhile
+        buffers, count = Buffers(runtime), len(subjects)
+        lengths = np.diff(subjects.offsets)
+        words = 1 + (lengths[::2] + 1) // 2
+        firsts = np.concatenate([[0], np.cumsum(words)])
+        turns = buffers.empty(4 * (int(firsts[-1]) + 1))
+        places = buffers.of(firsts.astype(np.uint32))
+        with Buffers(runtime) as own:
+            letters = own.of(np.ascontiguousarray(subjects.letters))
+            there = own.of(np.zeros(256, np.int32))
+            look = BoundKernel(runtime, LETTERS_THERE, {})
+            look.bind(letters=letters, all=len(subjects.letters), there=there)
+            look.launch(LOOKING, ITEMS)
+            codes, columns = self._codes(own.read(there, 256).astype(np.bool_))
+            lay = BoundKernel(runtime, LAY_OUT, {})
+            lay.bind(
+                letters=letters,
+                starts=own.of(subjects.offsets[:-1]),
+                lengths=own.of(lengths.astype(np.int32)),
+                count=count,
+                codes=own.of(codes),
+                firsts=places,
+                turns=turns,
+            ).launch(len(words), ITEMS)
+            with runtime.failing():
+                runtime.queue.finish()
+        found = int(codes[256]) + 1, columns
+        return Held(subjects, buffers, turns, places, *found, words, int(firsts[-1]))
+
+    def _codes(self, there: NDArray[np.bool_]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """The kernel's code of each letter and of padding, if these letters are ``there``, and the
+        scoring's code of each.  Codes with the same scores are one."""
+        encoding = self.scoring.target_encoding
+        used = np.unique(encoding[there])
+        used = used[used != NO_CODE]
+        _, columns, same = np.unique(
+            self.scoring.matrix[:, used], axis=1, return_index=True, return_inverse=True
+        )
+        padding = next(count for count in BUILT_CODES if count > len(columns)) - 1
+        codes = np.full(257, padding, np.uint8)
+        for code, one in zip(used, same.ravel(), strict=True):
+            codes[:256][encoding == code] = one
+        return codes, used[columns]
+
+    def scores(
+        self, queries: Sequence[Letters], held: Any, done: Callable[[int], None]
+    ) -> Iterator[Scores]:
+        """See `SearchEngine.scores`.  The first queries begin now."""
+        under_way: deque[tuple[Letters, Slot]] = deque()
+        for query, slot in zip(queries, self._slots, strict=False):
+            self._launch(query, held, slot)
+            under_way.append((query, slot))
+        return self._taken(under_way, queries[AHEAD:], held, done)
+
+    def _taken(
+        self,
+        under_way: deque[tuple[Letters, Slot]],
+        others: Sequence[Letters],
+        held: Held,
+        done: Callable[[int], None],
+    ) -> Iterator[Scores]:
+        """The scores of queries that are under way, and of the ``others`` after them."""
+        left = iter(others)
+        while under_way:
+            query, slot = under_way.popleft()
+            found = self._take(query, slot, held, done)
+            for other in islice(left, 1):
+                self._launch(other, held, slot)
+                under_way.append((other, slot))
+            yield found
+
+    def _launch(self, query: Letters, held: Held, slot: Slot) -> None:
+        """Begin a query."""
+        with self.runtime.failing():  # nobody may have taken what was begun before
+            slot.wait()
+        m, memory, queue = len(query), slot.memory, self.runtime.queue
+        kinds, rows = np.unique(self.scoring.query_encoding[query], return_inverse=True)
+        matrix = np.full((len(kinds), CODES), min(0, self.scoring.lowest), np.int16)
+        matrix[:, : len(held.columns)] = self.scoring.matrix[np.ix_(kinds, held.columns)]
+        if m not in held.sweeps:
+            held.sweeps[m] = self._sweeps(m, held)
+        sweeps = held.sweeps[m]
+        begin = np.concatenate([np.full(sweep.geometry.strips, sweep.first) for sweep in sweeps])
+        zeros = np.broadcast_to(np.zeros(1, np.int32), (2 * len(held.words),))
+        given = {
+            name: memory.sent(name, array, slot.writes)
+            for name, array in (
+                ("query", rows.astype(np.uint16)),
+                ("matrix", matrix),
+                ("scores", zeros),
+                ("counters", begin.astype(np.int32)),
+            )
+        }
+        if any(sweep.geometry.strips > 1 for sweep in sweeps):
+            self._bus = self._own.again(self._bus, 16 * (held.turns + 1))
+        given |= {"m": m, "turns": held.turns_buffer, "firsts": held.firsts_buffer}
+        given["bus"] = held.turns_buffer if self._bus is None else self._bus
+        # the first sweep begins at once, and others when what was sent is there
+        runtimes = [self.runtime, *(self.runtime.beside(k) for k in range(1, len(sweeps)))]
+        last = self._last if self._bus is not None else []
+        with self.runtime.failing():
+            ready, slot.events, launch = cl.enqueue_marker(queue), [], 0
+            for runtime, sweep in zip(runtimes, sweeps, strict=True):
+                earlier = [one for one in (ready, *last) if one.command_queue != runtime.queue]
+                if earlier:
+                    cl.enqueue_barrier(runtime.queue, wait_for=earlier)
+                for k in range(sweep.geometry.strips):
+                    event = self._strip(runtime, sweep, k, given | {"launch": launch})
+                    launch += 1
+                slot.events.append(event)
+        self._last = slot.events
+
+    def _strip(self, runtime: Runtime, sweep: Sweep, k: int, given: dict[str, Any]) -> Any:
+        """Enqueue the k-th strip of a sweep."""
+        geometry = sweep.geometry
+        warps = geometry.warps if runtime.facts.schedulers else 1
+        defines = {
+            "L": geometry.items,
+            "R": geometry.rows,
+            "CODES": geometry.codes,
+            "STRIPS": int(geometry.strips > 1),
+            "WARPS": warps,
+            "T": 64,
+            "GAP_FIRST": self.scoring.gap_open + self.scoring.gap_extend,
+            "GAP_EXTEND": self.scoring.gap_extend,
+        }
+        return (
+            BoundKernel(runtime, SEARCH, defines)
+            .bind(
+                **given,
+                pairs=sweep.stop,
+                above=k * geometry.items * geometry.rows,
+                enters=int(k > 0),
+                leaves=int(k + 1 < geometry.strips),
+                active=min(geometry.active, warps),
+            )
+            .launch(sweep.groups, 32 * warps, at_once=True)
+        )
+
+    def _sweeps(self, m: int, held: Held) -> list[Sweep]:
+        """The pairs that are swept together, those that take longest first."""
+        units, words = self.runtime.facts.units, held.words
+        best = SearchGeometry.of(m, held.codes, held.turns, 0, units)
+        long = int((words > LONG_SHARE * best.per_stream(held.turns, units)).sum())
+        most, longest = int(words[:long].sum()), int(words[0])
+        if 2 * most > held.turns:
+            best, long = SearchGeometry.of(m, held.codes, held.turns, longest, units), 0
+        aside = SearchGeometry.long(m, held.codes)
+        groups = -(-most // (longest * aside.active)) if long else 0
+        sweeps = [Sweep(long, len(words), best, max(1, units - groups) * best.groups)]
+        return [Sweep(0, long, aside, groups), *sweeps] if long else sweeps
+
+    def _take(self, query: Letters, slot: Slot, held: Held, done: Callable[[int], None]) -> Scores:
+        """The scores of a query that was begun."""
+        subjects, cells = held.subjects, len(query) * len(held.subjects.letters)
+        found = slot.memory.host("scores", (len(subjects),))
+        with self.runtime.failing():
+            slot.wait()
+            queue = self.runtime.beside(0).queue
+            cl.enqueue_copy(queue, found, slot.memory.get("scores", 0), is_blocking=True)
+        self.cells["search/mixed/11"] += cells
+        unsure = np.flatnonzero(found > limit(self.scoring))
+        if len(unsure):
+            ends, letters = subjects.offsets, subjects.letters
+            places = zip(ends[unsure].tolist(), ends[unsure + 1].tolist(), strict=True)
+            found[unsure] = self._pairs.of(query, [letters[a:b] for a, b in places])
+        done(cells)
+        return found
+
+    def free(self, held: Any) -> None:
+        """See `SearchEngine.free`."""
+        held.buffers.free()
+
+    def close(self) -> None:
+        """See `SearchEngine.close`."""
+        self._pairs.close()
+        for slot in self._slots:
+            slot.memory.free()
+        self._own.free()

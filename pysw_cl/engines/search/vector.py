@@ -1,0 +1,213 @@
+"""Database search on a CPU: a subject in each lane of a vector (cl/search/vector.cl).
+
+Method: one query against many subjects at once (Alpern, Carter & Gatlin 1995), with scores by
+query letter made for some columns of all subjects at a time (Rognes 2011, SWIPE).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...opencl.buffers import Buffers
+from ...opencl.device import Runtime
+from ...opencl.program import BoundKernel, KernelSpec
+from ...planning.lane_sets import LANE_SETS, WIDE
+from ...planning.pair_batch import LONGEST
+from ...scoring.scoring import Scoring
+from ...sequences.alphabet import Letters
+from ..batch.scores import global_fits, local_floor, local_limit, local_width
+from .contract import Pairs, Scores, SearchEngine, Subjects
+from .lanes import Streams
+
+#: Codes of subjects, padding included, and how many letters a kernel loads at once.
+CODES, AT_ONCE = 32, 8
+#: Columns of a panel: as many as stay in registers.
+COLUMNS = 4
+#: Cells of a launch: a part of a second.
+LAUNCHED = 1 << 35
+_SPEC = (
+    "codes starts lengths order bounds groups:int counter query m:int kinds:int matrix scratch "
+    "scratch_size:int gap_open:int gap_extend:int floor:int ends:int scores"
+)
+_HEADERS = (
+    "base.clh batch/base.clh batch/vector.clh batch/permute.clh search/saturate.clh recurrence.clh "
+    "batch/borders.clh batch/encode.clh batch/endpoint.clh"
+)
+SEARCH = KernelSpec("search", (*_HEADERS.split(), "search/vector.cl"), tuple(_SPEC.split()))
+
+
+def _counted(cells: int) -> None:
+    """Cells that are computed again."""
+
+
+def searchable(scoring: Scoring) -> bool:
+    """Have the subjects' letters few enough codes?"""
+    return bool(scoring.matrix.shape[1] < CODES)
+
+
+@dataclass(eq=False)
+class Held:
+    """A part of a database on the device."""
+
+    subjects: Subjects
+    lengths: NDArray[np.int64]
+    buffers: Buffers
+    #: Arguments of the kernel.
+    given: dict[str, Any]
+    #: The number of its first subjects that are compared pair by pair, because they are so long
+    #: that the other lanes would wait for them.
+    alone: int
+    #: The streams of all others, by the lanes of a group, with their buffers.
+    streams: dict[int, tuple[Streams, dict[str, Any]]] = field(default_factory=dict)
+
+
+class VectorSearch(SearchEngine):
+    """Searches with lanes in vectors.  ``scoring``: a clamped one that is `searchable`;
+    ``lanes``: the name of a plan's lane set; ``ends``: the free ends as bits (`FreeEnd`)."""
+
+    def __init__(
+        self, runtime: Runtime, lanes: str, scoring: Scoring, local: bool, ends: int, pairs: Pairs
+    ) -> None:
+        self.runtime, self.scoring, self.local, self.ends = runtime, scoring, local, ends
+        self.lanes, self._pairs = LANE_SETS[lanes].pairs, pairs
+        self._own = Buffers(runtime)
+        self.most_letters = runtime.facts.memory // 4
+        self.cells = pairs.cells
+        self._bytes = scoring.lowest >= -128 and scoring.highest <= 127
+        least = local_width(scoring) if local else 16
+        self._widths = [width for width in self.lanes.widths if width >= least]
+        self._scratch: Any = None
+
+    def hold(self, subjects: Subjects) -> Held:
+        """See `SearchEngine.hold`."""
+        buffers, count = Buffers(self.runtime), len(subjects)
+        codes = np.zeros(len(subjects.letters) + AT_ONCE, np.uint8)
+        np.take(self.scoring.target_encoding, subjects.letters, out=codes[:-AT_ONCE])
+        lengths = np.diff(subjects.offsets)
+        given = {
+            "codes": buffers.of(codes),
+            "starts": buffers.of(subjects.offsets[:-1]),
+            "lengths": buffers.of(lengths.astype(np.int32)),
+            "scores": buffers.empty(4 * count),
+        }
+        most = len(subjects.letters) // self.lanes.pairs(self._widths[0])
+        return Held(subjects, lengths, buffers, given, int((lengths > most).sum()))
+
+    def scores(
+        self, queries: Sequence[Letters], held: Any, done: Callable[[int], None]
+    ) -> Iterator[Scores]:
+        """See `SearchEngine.scores`."""
+        for query in queries:
+            yield self._of_query(query, held, done)
+
+    def _of_query(self, query: Letters, held: Held, done: Callable[[int], None]) -> Scores:
+        found = np.empty(len(held.subjects), np.int32)
+        left = np.arange(held.alone, len(found))
+        codes = self.scoring.query_encoding[query]
+        kinds, rows = np.unique(codes, return_inverse=True)
+        bad = min(0, self.scoring.lowest)
+        matrix = np.full((len(kinds), CODES), bad, np.int8 if self._bytes else np.int32)
+        matrix[:, : self.scoring.matrix.shape[1]] = self.scoring.matrix[kinds]
+        with Buffers(self.runtime, small=True) as buffers:
+            given = {
+                "query": buffers.of(rows.astype(np.uint16)),
+                "matrix": buffers.of(matrix),
+                "m": len(query),
+                "kinds": len(kinds),
+            }
+            tell = done
+            for width in self._widths:
+                some = left
+                if not self.local:
+                    fits = self._fits(len(query), held.lengths[left], width)
+                    some, left = left[fits], left[~fits]
+                if not len(some):
+                    continue
+                scores = self._launch(held, some, width, given, buffers, tell)[some]
+                found[some] = scores
+                if self.local and width < WIDE:
+                    left = some[scores > local_limit(self.scoring, width)]
+                    tell = _counted
+        if held.alone:
+            offsets, letters = held.subjects.offsets, held.subjects.letters
+            places = zip(offsets[: held.alone].tolist(), offsets[1:].tolist(), strict=False)
+            found[: held.alone] = self._pairs.of(query, [letters[a:b] for a, b in places])
+            done(len(query) * int(held.lengths[: held.alone].sum()))
+        return found
+
+    def _fits(self, m: int, lengths: NDArray[np.int64], width: int) -> NDArray[np.bool_]:
+        """Which subjects a width suits, in modes that are not local."""
+        if width == WIDE:
+            return np.ones(len(lengths), np.bool_)
+        return global_fits(self.scoring, np.full(len(lengths), m), lengths, width, self.ends)
+
+    def _streams(
+        self, held: Held, some: NDArray[Any], width: int, buffers: Buffers
+    ) -> tuple[Streams, dict[str, Any]]:
+        """The streams of ``some`` subjects in lanes of a width, with their buffers."""
+        lanes, all_of = self.lanes.pairs(width), len(some) == len(held.subjects) - held.alone
+        if all_of and lanes in held.streams:
+            return held.streams[lanes]
+        streams = Streams.of(some, held.lengths[some], lanes, self.local)
+        own = held.buffers if all_of else buffers
+        given = {"order": own.of(streams.order), "bounds": own.of(streams.bounds)}
+        if all_of:
+            held.streams[lanes] = streams, given
+        return streams, given
+
+    def _launch(
+        self,
+        held: Held,
+        some: NDArray[Any],
+        width: int,
+        given: dict[str, Any],
+        buffers: Buffers,
+        done: Callable[[int], None],
+    ) -> Scores:
+        """Sweep ``some`` subjects in lanes of a width; returns the scores of all, theirs among
+        them."""
+        streams, places = self._streams(held, some, width, buffers)
+        m, lanes = given["m"], self.lanes.pairs(width)
+        defines = {"R": COLUMNS, "WIDTH": width, "LOCAL": int(self.local)}
+        defines["BYTES"] = int(self._bytes)
+        if width < WIDE and not self.local:
+            defines["LONG"] = int(max(m, int(held.lengths[some[0]])) > LONGEST)
+        size = lanes * (width // 8) * (2 * m + COLUMNS * given["kinds"]) + AT_ONCE * lanes
+        workers = min(self.runtime.info.compute_units, len(streams.letters))
+        self._scratch = self._own.again(self._scratch, size * workers)
+        kernel = BoundKernel(self.runtime, SEARCH, defines).bind(
+            **held.given,
+            **places,
+            **given,
+            scratch=self._scratch,
+            scratch_size=size,
+            gap_open=self.scoring.gap_open,
+            gap_extend=self.scoring.gap_extend,
+            floor=local_floor(self.scoring, width) if self.local else 0,
+            ends=self.ends,
+        )
+        sums = np.concatenate([[0], np.cumsum(held.lengths[streams.order])])
+        for first, stop in pairwise(streams.cuts(LAUNCHED // m)):
+            counter = buffers.of(np.array([first], np.int32))
+            event = kernel.bind(groups=stop, counter=counter).launch(workers, 1)
+            with self.runtime.failing():
+                event.wait()
+            span = streams.bounds[[first * lanes, stop * lanes]]
+            done(m * int(sums[span[1]] - sums[span[0]]))
+        self.cells[f"search/vector/{width}"] += m * int(held.lengths[some].sum())
+        return buffers.read(held.given["scores"], len(held.subjects))
+
+    def free(self, held: Any) -> None:
+        """See `SearchEngine.free`."""
+        held.buffers.free()
+
+    def close(self) -> None:
+        """See `SearchEngine.close`."""
+        self._pairs.close()
+        self._own.free()
