@@ -11,7 +11,7 @@ from ..results.formats import FORMATS
 from ..results.formats.writer import row_of
 from .asked import check_output, options_asked, resources_asked, setting_asked, usage
 from .output import running
-from .parser import DEVICE, FORMAT, SCORING, count
+from .parser import FORMAT, SCORING, count
 
 
 def add_to(commands: Any) -> None:
@@ -42,7 +42,9 @@ def add_to(commands: Any) -> None:
     parser.declare("comparison", "--mode --free-ends")
     parser.declare("scoring", SCORING)
     parser.declare("output", f"--output {FORMAT} -o -v")
-    parser.declare("run", f"{DEVICE} --plan -q")
+    several = "a device as for align, or several at once, such as gpu,cpu, or all (default: auto)"
+    parser.declare("run", "--device", help=several)
+    parser.declare("run", "--threads --plan -q")
     parser.set_defaults(checkpoint=None)
 
 
@@ -56,6 +58,7 @@ def run(args: Namespace) -> int:
     from ..database.search import searcher_of
     from ..drivers.options import Resources, SearchOptions
     from ..engines.registry import engine_for
+    from ..opencl.several import devices_of
     from ..sequences.reading import read_sequences
 
     _check(args)
@@ -65,10 +68,12 @@ def run(args: Namespace) -> int:
     setting = setting_asked(args, options.scoring, options.free, targets=listed, searched=searched)
     with usage(args):
         resources = resources_asked(args, Resources, progress=None)
-        plan = engine_for(args.device, args.plan).plan
+        devices = devices_of(args.device)
+        plans = [engine_for(one, args.plan).plan for one in devices]
     given = {**vars(options), **vars(resources), "db": args.db}
     with running(args) as to, searcher_of(given) as searcher:
-        to.begin(args.device, plan)
+        for device, plan in zip(devices, plans, strict=True):
+            to.begin(device, plan)
         searched["targets"] = len(searcher.db)
         if FORMATS[args.outfmt.name].lists_targets:
             listed += ((one.name, len(one)) for one in searcher.db)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from ..engines.plans import make_plan
 from ..engines.registry import row_of
 from ..engines.search.choose import search_engine as made_for
 from ..engines.search.contract import Scores, SearchEngine, Subjects
+from ..engines.search.together import TogetherSearch
 from ..opencl.device import get_runtime
 from ..scoring.scoring import made_of
 from ..sequences.alphabet import Letters
@@ -23,7 +26,11 @@ from ..sequences.sequence_set import SequenceSet
 
 
 def search_engine(options: SearchOptions, resources: Resources) -> SearchEngine:
-    """The engine for a search.  Raises PlanError or DeviceError, perhaps not before it is used."""
+    """The engine for a search; the device may be a list of several.  Raises PlanError or
+    DeviceError, perhaps not before it is used."""
+    if isinstance(resources.device, list):
+        on = partial(replace, resources)
+        return TogetherSearch(resources.device, lambda one: search_engine(options, on(device=one)))
     pairs = PairSearch(options, resources)
     if not row_of(resources.plan).batches or options.scoring.by_position:
         return pairs
@@ -48,7 +55,7 @@ class PairSearch(SearchEngine):
         return SequenceSet.of(subjects.letters, subjects.offsets[:-1], subjects.offsets[1:])
 
     def scores(
-        self, queries: Sequence[Letters], held: Any, done: Callable[[int], None]
+        self, queries: Iterable[Letters], held: Any, done: Callable[[int], None]
     ) -> Iterator[Scores]:
         for query in queries:
             starts = np.zeros(len(held), np.int64)

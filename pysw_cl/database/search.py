@@ -19,6 +19,7 @@ from ..drivers.problem import Mode
 from ..drivers.progress import Progress, Stage
 from ..engines.search.contract import SearchEngine
 from ..errors import InputError, InputWarning, PyswError, is_iterable, warn
+from ..opencl.several import devices_of
 from ..planning.plan import Plan
 from ..results.stats import Stats
 from ..scoring.scoring import made_of, names_of
@@ -78,7 +79,7 @@ def search(
     mode, free_ends, sub_score, gap_cost, wildcard, unknown, allow_odd_scoring
         As for `align`; but ``sub_score`` is BLOSUM62 by default.
     device, plan, progress
-        As for `align`.
+        As for `align`; but ``device`` may be several, which search at once: "all", or a list.
 
     Returns
     -------
@@ -145,11 +146,12 @@ class Searcher:
             name, several = self.db.sequence(self.db.full).name, "s" * (empty > 1)
             said = f"{empty:,} sequence{several} of the database without letters, {name!r} first"
             warn(f"{said}; what the mode gives for none is their score", InputWarning)
+        self._devices = devices_of(self._resources.device)
         self._lock = threading.Lock()
         self._engine: SearchEngine | None = None
         #: The parts of the database that stay on the device: the first rank of each, and the part.
         self._held: list[tuple[int, Any]] = []
-        self._aligners: dict[str, HitAligner] = {}
+        self._aligners: dict[tuple[str, int], HitAligner] = {}
 
     def search(
         self,
@@ -235,7 +237,8 @@ class Searcher:
     def _ready(self) -> SearchEngine:
         """The engine, which is made at first."""
         if self._engine is None:
-            self._engine = search_engine(self._options, self._resources)
+            device = self._devices if len(self._devices) > 1 else self._devices[0]
+            self._engine = search_engine(self._options, replace(self._resources, device=device))
         return self._engine
 
     def _stays(self) -> bool:
@@ -253,7 +256,7 @@ class Searcher:
         """The hits of some queries, by one pass over the database."""
         started, engine, db = perf_counter(), self._ready(), self.db
         best = [Best(options.least, options.top, options.ties, db.records) for _ in queries]
-        letters = [query.read() for query in queries]
+        letters, failed = [query.read() for query in queries], len(engine.failed)
         try:
             for first, held in self._parts(engine):
                 scores = engine.scores(letters, held, tell)
@@ -262,14 +265,16 @@ class Searcher:
             for query, one in zip(queries, best, strict=True):
                 empty = score_of_empty(len(query), options)
                 one.add(np.full(len(db) - db.full, empty), db.full)
-            aligner = self._aligners.get(options.output)
-            if aligner is None:
-                aligner = self._aligners[options.output] = HitAligner(options, self._resources)
-            hits, stats = aligner.hits(db, queries, best)
+            device = next(one for one in self._devices if one not in engine.failed)
+            if (key := (options.output, id(device))) not in self._aligners:
+                resources = replace(self._resources, device=device)
+                self._aligners[key] = HitAligner(options, resources)
+            hits, stats = self._aligners[key].hits(db, queries, best)
         except BaseException:
             self._free()
             raise
-        cost = Stats(dict(engine.cells))
+        lost = tuple(one.info.name for one in engine.failed[failed:])
+        cost = Stats(dict(engine.cells), failed=lost)
         engine.cells.clear()
         cost.add(stats)
         cost.seconds = perf_counter() - started

@@ -312,6 +312,14 @@ def runtimes_to_choose_from(device: Any) -> list[Runtime]:
     return _named[named]
 
 
+def named_apart(device: Any) -> list[Any] | None:
+    """The devices that one argument names, if it may mean several: a list, "a,b", or "all"."""
+    if isinstance(device, str):
+        name = listing.name_and_threads(device)[0].lower()
+        return ["all"] if name == "all" else device.split(",") if "," in device else None
+    return list(device) if isinstance(device, list | tuple) else None
+
+
 def get_runtime(device: Any = "auto") -> Runtime:
     """The runtime for ``device``: "auto", "cpu", "gpu", "platform:device" (indices or parts of
     names), or a pyopencl Device, Context (its first device) or CommandQueue.  "cpu/4" is the CPU in
@@ -324,6 +332,10 @@ def get_runtime(device: Any = "auto") -> Runtime:
     context = queue = named = None
     if isinstance(device, Runtime):
         return device
+    if named_apart(device) is not None:
+        raise DeviceError(
+            f"device={device!r} means several devices, which only a search uses at once; name one"
+        )
     if isinstance(device, str):
         named = _meaning(device)
         if named in _named:  # looking for devices takes as long as aligning a short pair

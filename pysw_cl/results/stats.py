@@ -29,6 +29,9 @@ class Stats(Costs):
     #: checkpoint are not counted.
     kernel_seconds: dict[str, float] = field(default_factory=dict)
 
+    #: Devices that failed while others did their work (`RecomputedWarning`).
+    failed: tuple[str, ...] = ()
+
     def add(self, other: Stats) -> None:
         """Add the cost of a run that came after."""
         self.add_cost(other)
@@ -38,6 +41,7 @@ class Stats(Costs):
         self.device_bytes = max(self.device_bytes, other.device_bytes)
         self.pruned += other.pruned
         self.recomputed += other.recomputed
+        self.failed += other.failed
 
     def plus(self, other: Stats) -> Stats:
         """The cost of two runs, one after the other."""
@@ -68,6 +72,8 @@ class Stats(Costs):
             parts.append(f"{self.again:,} cells computed again in wider lanes")
         if self.recomputed:
             parts.append(f"{self.recomputed:,} computed again after a failed check")
+        if self.failed:
+            parts.append(f"without {', '.join(self.failed)}, which failed")
         if self.device_bytes:
             parts.append(f"{self.device_bytes / 2**20:.1f} MiB on the device")
         if self.kernel_seconds:

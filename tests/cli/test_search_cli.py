@@ -149,3 +149,11 @@ def test_an_interrupted_makedb_leaves_what_was_there(tmp_path: Path) -> None:
     assert (child.returncode, err) == (128 + signal.SIGTERM, "pysw-cl: terminated\n")
     assert {path.name for path in tmp_path.iterdir()} == {"p.fa", "a.pswdb", "pipe"}
     assert (tmp_path / "a.pswdb").read_text() == "old"
+
+
+def test_several_devices(capsys: pytest.CaptureFixture[str], files: tuple[str, str]) -> None:
+    known = run(capsys, "search", "--device", "cpu", *files)
+    assert known[1] and run(capsys, "search", "--device", "all", *files) == known
+    assert run(capsys, "search", "--device", "all", "--threads", "1", *files) == known
+    code, out, err = run(capsys, "search", "--device", "cpu,cpu", *files)
+    assert (code, out) == (1, "") and "name it once" in err

@@ -8,7 +8,7 @@ which hits are the best, where they end, and their paths, which are found pair b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -37,7 +37,7 @@ class Subjects:
 
 
 class SearchEngine:
-    """Searches on one device, with one scoring, mode and free ends, which it is made with.
+    """Searches on one or more devices, with a scoring, mode and free ends, which it is made with.
 
     One thread at a time calls it.  Sequences have any lengths, but no score leaves 32 bits: who
     calls has asked `Bounds.check_range` about the longest ones.
@@ -47,6 +47,8 @@ class SearchEngine:
     most_letters: int
     #: Cells that were computed, by the lanes that computed them, such as "search/vector/8".
     cells: Counter[str]
+    #: Of several devices those that failed, while others did their work.
+    failed: Sequence[Any] = ()
 
     def hold(self, subjects: Subjects) -> Any:
         """Put a part on the device, perhaps while scores of another one are computed.  What this
@@ -54,10 +56,10 @@ class SearchEngine:
         raise NotImplementedError
 
     def scores(
-        self, queries: Sequence[Letters], held: Any, done: Callable[[int], None]
+        self, queries: Iterable[Letters], held: Any, done: Callable[[int], None]
     ) -> Iterator[Scores]:
-        """The scores of one query after the other, at least one, none empty, with the subjects of a
-        part in their order; in the scoring's own integers.
+        """The scores of one query after the other, none empty, with the subjects of a part in their
+        order; in the scoring's own integers.
 
         The engine may compute ahead of what is taken, so that the device always has work.  An
         array is the caller's until the next one is asked for.  ``done(cells)`` is called now and

@@ -8,7 +8,7 @@ precision, with a query profile in local memory; the arithmetic is this project'
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -173,24 +173,23 @@ class MixedSearch(SearchEngine):
         return codes, used[columns]
 
     def scores(
-        self, queries: Sequence[Letters], held: Any, done: Callable[[int], None]
+        self, queries: Iterable[Letters], held: Any, done: Callable[[int], None]
     ) -> Iterator[Scores]:
         """See `SearchEngine.scores`.  The first queries begin now."""
-        under_way: deque[tuple[Letters, Slot]] = deque()
-        for query, slot in zip(queries, self._slots, strict=False):
+        under_way, left = deque[tuple[Letters, Slot]](), iter(queries)
+        for slot, query in zip(self._slots, left, strict=False):
             self._launch(query, held, slot)
             under_way.append((query, slot))
-        return self._taken(under_way, queries[AHEAD:], held, done)
+        return self._taken(under_way, left, held, done)
 
     def _taken(
         self,
         under_way: deque[tuple[Letters, Slot]],
-        others: Sequence[Letters],
+        left: Iterator[Letters],
         held: Held,
         done: Callable[[int], None],
     ) -> Iterator[Scores]:
-        """The scores of queries that are under way, and of the ``others`` after them."""
-        left = iter(others)
+        """The scores of queries that are under way, and of those that are ``left`` after them."""
         while under_way:
             query, slot = under_way.popleft()
             found = self._take(query, slot, held, done)

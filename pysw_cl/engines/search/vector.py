@@ -6,7 +6,7 @@ query letter made for some columns of all subjects at a time (Rognes 2011, SWIPE
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -100,7 +100,7 @@ class VectorSearch(SearchEngine):
         return Held(subjects, lengths, buffers, given, int((lengths > most).sum()))
 
     def scores(
-        self, queries: Sequence[Letters], held: Any, done: Callable[[int], None]
+        self, queries: Iterable[Letters], held: Any, done: Callable[[int], None]
     ) -> Iterator[Scores]:
         """See `SearchEngine.scores`."""
         for query in queries:

@@ -1,0 +1,295 @@
+"""Search on several devices at once: each has a share of the subjects, an engine and a thread.
+
+Method: shares by speed, as CUDASW++ 3.0 gives CPU and GPU theirs (Liu, Wirawan & Schmidt 2013);
+here speeds are measured while scores are computed, and a share that is wrong is given anew.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from itertools import takewhile
+from queue import SimpleQueue
+from threading import Semaphore
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ...errors import DeviceError, RecomputedWarning, warn
+from ...sequences.alphabet import Letters
+from .contract import Scores, SearchEngine, Subjects
+
+#: Queries that a device may be ahead of the slowest one, at least and at most, and bytes of scores.
+LEAST_AHEAD, MOST_AHEAD, AHEAD_BYTES = 4, 64, 1 << 24
+#: Devices beside the first one are measured once it has this many seconds of work.
+WORTH = 0.5
+#: Letters of subjects, and of a query at most, that are measured.
+PIECE, QUERY = 1 << 22, 512
+#: Seconds of earlier work that count for a device's speed.
+REMEMBERED = 1.0
+#: A device that would have a smaller share has none.
+LEAST_SHARE = 0.01
+
+
+class Member:
+    """One of the devices, with the thread that makes and calls its engine."""
+
+    engine: SearchEngine
+
+    def __init__(self, device: Any, make: Callable[[Any], SearchEngine]) -> None:
+        self.device, self._make, self.thread = device, make, ThreadPoolExecutor(1)
+        #: Cells of late, and their seconds.
+        self.speed = 0.0, 0.0
+        self.measuring: Future[None] | None = None
+
+    @property
+    def rate(self) -> float | None:
+        """Cells a second; None if that is not known."""
+        cells, seconds = self.speed
+        return cells / seconds if seconds else None
+
+    def start(self) -> None:
+        """Make the engine."""
+        self.engine = self._make(self.device)
+
+    def measure(self, subjects: Subjects, query: Letters) -> None:
+        """Find the speed, by the beginning of a query and the shortest subjects."""
+        first = int(np.searchsorted(subjects.offsets[:-2], subjects.offsets[-1] - PIECE))
+        piece, query = slice_of(subjects, first, len(subjects)), query[:QUERY]
+        held = self.engine.hold(piece)
+        for _ in range(2):  # kernels are built in the first turn
+            began = perf_counter()
+            list(self.engine.scores([query], held, lambda cells: None))
+        self.speed = float(len(query) * len(piece.letters)), perf_counter() - began
+        self.engine.free(held)
+
+    def close(self) -> None:
+        """Free the device's memory."""
+        with suppress(DeviceError):
+            self.engine.close()
+
+
+@dataclass(eq=False)
+class Share:
+    """Subjects from ``first`` to ``stop`` of a part, which a device holds."""
+
+    member: Member
+    first: int
+    stop: int
+    letters: int
+    held: Any = None
+
+
+@dataclass(eq=False)
+class Held:
+    """A part of a database, and who has which share of it."""
+
+    subjects: Subjects
+    #: Scores of the queries under way.
+    rows: list[Scores]
+    shares: list[Share] = field(default_factory=list)
+    #: Seconds that giving the shares took, and those that other shares would have saved since.
+    seconds: float = 0.0
+    lost: float = 0.0
+
+
+class Run:
+    """Scores of some queries under way.  ``there`` gets a share when it has those of a query, or
+    an error."""
+
+    def __init__(self, queries: Sequence[Letters], held: Held) -> None:
+        self.queries, self.stopped, self.rows = queries, False, held.rows
+        self.there = SimpleQueue[Any]()
+        self.room = {share: Semaphore(len(self.rows)) for share in held.shares}
+
+    def sweep(self, share: Share) -> Counter[str]:
+        """Compute the scores of a share; returns the cells by lanes."""
+        member, room = share.member, self.room[share]
+        (cells, seconds), waited = member.speed, False
+        known = min(1.0, REMEMBERED / seconds) if seconds else 0.0
+        cells, since = cells * known, perf_counter() - seconds * known
+        some = takewhile(lambda _: not self.stopped, self.queries)
+        try:
+            for k, row in enumerate(member.engine.scores(some, share.held, lambda cells: None)):
+                now = perf_counter()
+                if not known:  # a kernel was built
+                    known, since = 1.0, now
+                elif not waited:  # only then it was never idle
+                    cells += len(self.queries[k]) * share.letters
+                    member.speed = cells, now - since
+                if not room.acquire(blocking=False):
+                    waited = room.acquire()
+                if not self.stopped:  # else what is under way comes to its end
+                    self.rows[k % len(self.rows)][share.first : share.stop] = row
+                    self.there.put(k)
+        except BaseException as error:
+            self.there.put((member, error))
+        counted = Counter(member.engine.cells)
+        member.engine.cells.clear()
+        return counted
+
+
+class TogetherSearch(SearchEngine):
+    """Searches on several ``devices``, those first that are probably fast; ``make`` makes the
+    engine of one.  The first one begins with all subjects, until the speed of others is known."""
+
+    def __init__(self, devices: Iterable[Any], make: Callable[[Any], SearchEngine]) -> None:
+        self.cells, self.failed = Counter(), []
+        self.members = [Member(one, make) for one in devices]
+        self._each([(one, one.start) for one in self.members])
+        # any of them may come to have all
+        self.most_letters = min(one.engine.most_letters for one in self.members)
+        self._worked = 0.0
+
+    def hold(self, subjects: Subjects) -> Held:
+        """See `SearchEngine.hold`."""
+        ahead = max(LEAST_AHEAD, min(MOST_AHEAD, AHEAD_BYTES // (4 * len(subjects))))
+        held = Held(subjects, [np.empty(len(subjects), np.int32) for _ in range(ahead)])
+        self._give(held)
+        return held
+
+    def scores(
+        self, queries: Iterable[Letters], held: Any, done: Callable[[int], None]
+    ) -> Iterator[Scores]:
+        """See `SearchEngine.scores`."""
+        queries, letters = list(queries), len(held.subjects.letters)
+        at, left = 0, sum(map(len, queries))
+        while at < len(queries):
+            if self._wrong(held, left):
+                self._give(held)
+            began, here = perf_counter(), 0
+            with closing(self._rows(queries[at:], held)) as rows:
+                for row in rows:
+                    here += len(queries[at])
+                    left -= len(queries[at])
+                    done(len(queries[at]) * letters)
+                    yield row
+                    at += 1
+                    seconds = perf_counter() - began
+                    if left and self._worked + seconds * (1 + left / here) > WORTH:
+                        self._measure(held, queries[at])
+                    if self._wrong(held, left):
+                        break
+            self._worked += perf_counter() - began
+            held.lost += self._slower(held) * here
+
+    def _rows(self, queries: Sequence[Letters], held: Held) -> Generator[Scores, None, None]:
+        """The scores of each query, until a device fails."""
+        run, there = Run(queries, held), Counter[int]()
+        jobs = [one.member.thread.submit(run.sweep, one) for one in held.shares]
+        try:
+            for k in range(len(queries)):
+                while there[k] < len(jobs):
+                    message = run.there.get()
+                    if not isinstance(message, int):
+                        self._drop(*message)
+                        return
+                    there[message] += 1
+                yield run.rows[k % len(run.rows)]
+                for room in run.room.values():
+                    room.release()
+        finally:
+            run.stopped = True
+            for room in run.room.values():
+                room.release(len(queries))
+            for job in jobs:
+                self.cells += job.result()
+
+    def _give(self, held: Held) -> None:
+        """Give each device its share."""
+        subjects, offsets, full = held.subjects, held.subjects.offsets, False
+        while not full:
+            self.free(held)
+            began, first = perf_counter(), 0
+            for member, stop in self._shares(subjects):
+                if stop > first:
+                    letters = int(offsets[stop] - offsets[first])
+                    held.shares.append(Share(member, first, stop, letters))
+                first = max(first, stop)
+
+            def hold(share: Share) -> None:
+                some = slice_of(subjects, share.first, share.stop)
+                share.held = share.member.engine.hold(some)
+
+            full = self._each([(one.member, hold, one) for one in held.shares])
+        held.seconds, held.lost = perf_counter() - began, 0.0
+
+    def _shares(self, subjects: Subjects) -> list[tuple[Member, int]]:
+        """Who has a share, and where it ends."""
+        members = self._useful()
+        rates = np.cumsum([one.rate or 1.0 for one in members])
+        ends = np.searchsorted(subjects.offsets, rates / rates[-1] * subjects.offsets[-1])
+        return list(zip(members, [*ends[:-1].tolist(), len(subjects)], strict=True))
+
+    def _useful(self) -> list[Member]:
+        """The devices whose speed is known and that help; else the first one."""
+        least = LEAST_SHARE * sum(one.rate or 0 for one in self.members)
+        return [one for one in self.members if (one.rate or 0) > least] or self.members[:1]
+
+    def _slower(self, held: Held) -> float:
+        """How much longer a letter of a query takes than with the best shares, in seconds, as far
+        as that is known."""
+        members, letters = [one.member for one in held.shares], len(held.subjects.letters)
+        if not all(one.rate and one in self.members for one in members):
+            return 0.0
+        now = max(one.letters / (one.member.rate or 1.0) for one in held.shares)
+        return now - letters / sum(one.rate or 0.0 for one in self._useful())
+
+    def _wrong(self, held: Held, left: int) -> bool:
+        """Have devices failed, or are other shares worth giving them for so many letters of queries
+        that are ``left``?"""
+        gone = any(one.member not in self.members for one in held.shares)
+        return gone or held.lost + self._slower(held) * left > held.seconds
+
+    def _measure(self, held: Held, query: Letters) -> None:
+        """Measure devices whose speed is not known, beside what is computed; see if they failed."""
+        for one in [one for one in self.members if one.rate is None or one.measuring is not None]:
+            if one.measuring is None and one not in [share.member for share in held.shares]:
+                one.measuring = one.thread.submit(one.measure, held.subjects, query)
+            elif one.measuring is not None and one.measuring.done():
+                if error := one.measuring.exception():
+                    self._drop(one, error)
+                one.measuring = None
+
+    def _each(self, jobs: list[tuple[Any, ...]]) -> bool:
+        """Let devices do something: each has a function and its arguments.  Those that fail are
+        dropped; returns whether none did."""
+        futures = [(member, member.thread.submit(*job)) for member, *job in jobs]
+        errors = [(member, future.exception()) for member, future in futures]
+        for member, error in errors:
+            if error is not None:
+                self._drop(member, error)
+        return not any(error for _, error in errors)
+
+    def _drop(self, member: Member, error: BaseException) -> None:
+        """Go on without a device that failed.  If it was the last one, or if it is another kind of
+        error, that is raised."""
+        if not isinstance(error, DeviceError) or self.members == [member]:
+            raise error
+        self.members.remove(member)
+        self.failed = [*self.failed, member.device]
+        member.thread.submit(member.close)
+        member.thread.shutdown(wait=False)
+        warn(f"the search goes on without a device: {error}", RecomputedWarning)
+
+    def free(self, held: Any) -> None:
+        """See `SearchEngine.free`."""
+        shares = [one for one in held.shares if one.member in self.members and one.held is not None]
+        held.shares = []
+        self._each([(one.member, one.member.engine.free, one.held) for one in shares])
+
+    def close(self) -> None:
+        """See `SearchEngine.close`."""
+        for one in self.members:
+            one.thread.submit(one.close)
+            one.thread.shutdown()
+
+
+def slice_of(subjects: Subjects, first: int, stop: int) -> Subjects:
+    """Some of the subjects."""
+    offsets = subjects.offsets[first : stop + 1]
+    return Subjects(subjects.letters[offsets[0] : offsets[-1]], offsets - offsets[0])

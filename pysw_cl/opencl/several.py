@@ -1,0 +1,57 @@
+"""What ``device=`` means where several devices may be used at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+from ..errors import DeviceError
+from . import listing
+from .device import Runtime, get_runtime, named_apart
+
+
+def devices_of(device: Any) -> list[Any]:
+    """The runtimes of "all", a list of devices, or a text with commas, GPUs first; else what was
+    given.  What several platforms show "all" has once.
+
+    Raises DeviceError for a device that is named twice, and as `get_runtime` does."""
+    named = named_apart(device)
+    if named is None:
+        return [device]
+    _, threads = listing.name_and_threads(device if isinstance(device, str) else "all")
+    if every := named == ["all"]:
+        usable = [info for _, info in listing.scan() if info.usable]
+        parts = {"cpu": "" if threads is None else f"/{threads}"}
+        named = [one.index + parts.get(one.kind, "") for one in usable] or ["auto"]
+    found = [get_runtime(one) for one in named]
+    if not found:
+        raise DeviceError(f"device={device!r} names no device")
+    for a, b in combinations(list(found), 2):
+        if {a, b} <= set(found) and _same(a, b):
+            if not every:
+                where = " and ".join(sorted({a.info.platform, b.info.platform}))
+                said = f"{a.info.index} and {b.info.index} are both {a.info.name}, of {where}"
+                raise DeviceError(f"{said}; name it once")
+            found.remove(b)
+    found.sort(key=lambda one: listing.preference(one.info)[0])
+    fed = sum(one.info.kind != "cpu" for one in found)
+    return [_leaving(fed, one) for one in found]
+
+
+def _same(a: Runtime, b: Runtime) -> bool:
+    """Are two runtimes surely of the same hardware?"""
+    one, other = a.info, b.info
+    if one.platform != other.platform:
+        return one.kind == other.kind == "cpu" or one.name == other.name
+    index = one.index.partition("/")[0]
+    return a.device == b.device or index == other.index.partition("/")[0] != "given"
+
+
+def _leaving(cores: int, one: Runtime) -> Runtime:
+    """A device, which if it is a whole CPU leaves some cores to those that feed other devices."""
+    info = one.info
+    if not cores or info.kind != "cpu" or not info.index.replace(":", "").isdigit():
+        return one
+    units = max(1, info.compute_units - cores)
+    return one._with(info=replace(info, compute_units=units), _facts=None)
