@@ -243,7 +243,7 @@ def _many(pairs: list[tuple[str, str]], options: dict[str, Any]) -> tuple[Any, S
         known = {name: value for name, value in options.items() if name not in UNASKED}
         found.append(pysw_cl.align_paths(batch, **known).table())
     if options.get("min_score") is None and options.get("strand", "plus") == "plus":
-        found.append(_searched(pairs, table, options))
+        found += [_searched(pairs, table, options), _in_matrix(pairs, table, options)]
     others = [one for one in found if one.tolist() != table.tolist()]
     return (others[0] if others else table), stats
 
@@ -259,6 +259,22 @@ def _searched(pairs: list[tuple[str, str]], table: Any, options: dict[str, Any])
         hit = next(one for one in hits if one.number == k)
         for name in {"score", "query_end", "target_end"} & {*table.dtype.names}:
             found[name][k] = getattr(hit, name)
+    return found
+
+
+def _in_matrix(pairs: list[tuple[str, str]], table: Any, options: dict[str, Any]) -> Any:
+    """The rows with the scores that a matrix of the first queries and targets has, and one of all
+    of these with each other."""
+    some = pairs[:SEARCHED]
+    queries, targets = ([pair[side] for pair in some] for side in (0, 1))
+    known = {name: options[name] for name in names_of(pysw_cl.score_matrix) if name in options}
+    known["output"] = "score"
+    found = table.copy()
+    scores = pysw_cl.score_matrix(queries, targets, **known)
+    own = pysw_cl.score_matrix(queries + targets, **known)
+    found["score"][: len(some)] = scores.diagonal()
+    if not np.array_equal(own[: len(some), len(some) :], scores):
+        found["score"][0] -= 1
     return found
 
 

@@ -254,16 +254,78 @@ def reads_cases(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
         yield row
 
 
+def stringzilla_matrix(
+    gaps: tuple[int, int], queries: list[str], targets: list[str]
+) -> tuple[Any, float] | None:
+    """StringZilla's scores (match 2, mismatch -1) and seconds, on a GPU where it finds one."""
+    try:
+        import stringzilla
+        import stringzillas
+    except ImportError:
+        return None
+    classes, costs = np.full(256, 4, np.uint8), np.full((32, 32), -1, np.int8)
+    classes[list(b"ACGT")] = range(4)
+    np.fill_diagonal(costs, 2)
+    gpu = "cuda" in stringzillas.__capabilities__
+    scope = stringzillas.DeviceScope(gpu_device=0) if gpu else stringzillas.DeviceScope()
+    first, extend = gaps
+    engine = stringzillas.SmithWatermanScores(classes, costs, -first, -extend, scope)
+    best, scores = float("inf"), None
+    for _ in range(2):
+        started = time.perf_counter()
+        strs = stringzilla.Strs(queries), stringzilla.Strs(targets)
+        scores = np.asarray(engine(*strs, device=scope))
+        best = min(best, time.perf_counter() - started)
+    return scores, best
+
+
+def matrix_cases(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """All against all, from lists of str to the array of scores; gaps of both kinds."""
+    count, rng = 300 if args.short else 2000, np.random.default_rng(M)
+    letters = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, (2, count, M))]
+    queries, targets = ([one.tobytes().decode() for one in side] for side in letters)
+    some = [(query, target) for query in queries[:20] for target in targets[:20]]
+    for first, extend in ((5, 2), (1, 1)):
+        how = {"sub_score": (2, -1), "gap_cost": (first - extend, extend), "device": args.device}
+        expected = pysw_cl.align_many(some, plan={"engine": "reference"}, **how)["score"]
+        seconds = []
+        for run in range(4):
+            started = time.perf_counter()
+            scores = pysw_cl.score_matrix(queries, targets, **how)
+            if run:
+                seconds.append(time.perf_counter() - started)
+        if scores[:20, :20].ravel().tolist() != expected.tolist():
+            raise WrongResult("scores of a matrix differ from the reference engine's")
+        cells = (count * M) ** 2
+        row = {
+            "case": f"{count:,} x {count:,} of {M}, first gap {first}, next {extend}",
+            "seconds": median(seconds),
+            "gcups": cells / median(seconds) / 1e9,
+            "verified": "400 scores: reference",
+        }
+        peer = stringzilla_matrix((first, extend), queries, targets)
+        if peer is not None:
+            if (peer[0] != scores).any():
+                raise WrongResult("scores of a matrix differ from StringZilla's")
+            row |= {"peer": "StringZilla", "peer_seconds": peer[1]}
+            row |= {"ratio": peer[1] / median(seconds), "verified": "all scores: StringZilla"}
+        yield row
+
+
 def told(row: dict[str, Any], least: float | None, twice: float) -> bool:
     """Print a row; returns whether it meets its bars: GCUPS (None: no bars), and the ratio to
     parasail (0: none)."""
     bar, met = "", True
     if least is not None:
-        bar = f">= {least} GCUPS" + (f", >= {twice} x parasail" if twice else "")
+        bar = f">= {least} GCUPS" + (
+            f", >= {twice} x {row.get('peer', 'parasail')}" if twice else ""
+        )
         met = row["gcups"] >= least and row.get("ratio", twice) >= twice
     figures = [f"{row['seconds']:7.3f} s", f"{row['gcups']:6.2f} GCUPS"]
     if "ratio" in row:
-        figures.append(f"parasail {row['parasail_seconds']:.3f} s, {row['ratio']:.1f} x")
+        peer, other = row.get("peer", "parasail"), row.get("peer_seconds")
+        other = row["parasail_seconds"] if other is None else other
+        figures.append(f"{peer} {other:.3f} s, {row['ratio']:.1f} x")
     verdict = f"  bar {bar}: {'met' if met else 'MISSED'}" if bar else ""
     print(f"{row['case']:<42} {'  '.join(figures)}{verdict}", flush=True)
     row |= {"bar": bar, "met": met}
@@ -299,6 +361,9 @@ def main() -> int:
         for row in reads_cases(args):
             twice = 2 if row["case"].endswith("score") and "ratio" in row else 0
             good &= told(row, 1, twice)
+            results.append(row)
+        for row in matrix_cases(args):
+            good &= told(row, 1, 2 if "ratio" in row and not args.short else 0)
             results.append(row)
     except WrongResult as error:
         print(f"WRONG RESULT: {error}", file=sys.stderr)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .api.tune import tune as tune
     from .database.database import Database as Database
     from .database.hits import Hit as Hit, Hits as Hits
+    from .database.matrix import score_matrix as score_matrix
     from .database.search import Searcher as Searcher, search as search
     from .drivers.prepared import Batch as Batch
     from .drivers.progress import Stage as Stage
@@ -54,6 +55,7 @@ _HOME = {
         "api.tune": "tune",
         "database.database": "Database",
         "database.hits": "Hit Hits",
+        "database.matrix": "score_matrix",
         "database.search": "Searcher search",
         "drivers.prepared": "Batch",
         "drivers.progress": "Stage",

@@ -20,6 +20,7 @@ from helpers import IMPORTS
 from skbio import DNA, RNA, Protein, SubstitutionMatrix, TabularMSA
 from skbio_cases import TEXTS, drawn, drawn_scores, drawn_texts, same
 
+import pysw_cl
 import pysw_cl.skbio as ours
 from pysw_cl.errors import DeviceError, InputError
 from pysw_cl.skbio import encoding
@@ -175,11 +176,26 @@ def test_distances_that_go_to_scikit_bio() -> None:
     assert ours.DELEGATED["symbols"] == before + 1
 
 
+def test_distances_as_a_matrix() -> None:
+    """`score_matrix` has the same bits, with integers and with halves."""
+    rng = np.random.default_rng(6)
+    for free in (True, False):
+        for given in ({"gap_cost": 2}, {"sub_score": (1.5, -1), "gap_cost": (2, 0.5)}):
+            seqs = ["".join(rng.choice(list("ACGT"), rng.integers(1, 40))) for _ in range(7)]
+            how = {"sub_score": (1, -1), "free_ends": free, **given}
+            expected = skbio.alignment.multi_align(seqs, keep_distmat=True, **how).distmat.data
+            for plan in (None, {"engine": "reference"}):
+                found = pysw_cl.score_matrix(
+                    seqs, output="distance", mode="global", plan=plan, device="cpu", **how
+                )
+                assert np.array_equal(found, expected)
+
+
 def test_distances_in_several_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(4)
     seqs = ["".join(rng.choice(list("ACGT"), 30)) for _ in range(9)]
     expected = ours.pair_dists(seqs, gap_cost=(5, 2))
-    monkeypatch.setattr("pysw_cl.skbio.many.AT_ONCE", 7)
+    monkeypatch.setattr("pysw_cl.api.all_pairs.PATHS", (7, 5000, 1 << 62))
     assert np.array_equal(ours.pair_dists(seqs, gap_cost=(5, 2)).data, expected.data)
 
 

@@ -10,7 +10,7 @@
 // leave the registers.)
 // Needs: base.clh, batch/base.clh, a lanes file and a score file of batch/, recurrence.clh, batch/scratch.clh,
 // batch/encode.clh, batch/endpoint.clh, batch/starts.clh, batch/borders.clh, batch/group.clh.
-// Reads R, LOCAL, WANT, STORE_MOVES, STARTS, TOPS, BOXES.
+// Reads R, LOCAL, WANT, STORE_MOVES, STARTS, TOPS, BOXES, LINEAR.
 //
 // Arguments:
 //   pairs: per pair its first query letter, query length, first target letter, target length.
@@ -126,7 +126,10 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
 #endif
 
 #if AHEAD
-      lv h_next = lv_load(scratch.h), e_next = lv_load(scratch.e);
+      lv h_next = lv_load(scratch.h);
+#if !LINEAR
+      lv e_next = lv_load(scratch.e);
+#endif
       letters_t letters_next = letters_load(scratch.query);
 #endif
 #if WINDOWS  // rows outside it keep the floor, which is not above their H
@@ -143,15 +146,22 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
 #if AHEAD
         const size_t next = (size_t)min(i, m - 1) * LANES;
         const letters_t letters = letters_next;
-        lv e = e_next;
         before = h_next;
         h_next = lv_load(scratch.h + next);
+#if !LINEAR
+        lv e = e_next;
         e_next = lv_load(scratch.e + next);
+#endif
         letters_next = letters_load(scratch.query + next);
 #else
         const letters_t letters = letters_load(scratch.query + at);
+#if !LINEAR
         lv e = lv_load(scratch.e + at);
+#endif
         before = lv_load(scratch.h + at);
+#endif
+#if LINEAR
+        lv e = lv_sub(before, gap.extend);
 #endif
 #ifdef SCORE_ROW
         SCORE_ROW(subs, i - 1)
@@ -169,11 +179,17 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
         lv word[WORDS];
 #endif
         EACH_COLUMN(r) {
+#if LINEAR  // made of H here, so that it needs no register from row to row
+          f[r] = lv_sub(up[r], gap.extend);
+#endif
 #if WANT == 2 || STORE_MOVES
           const lv e_here = e, f_here = f[r];
 #endif
           // A row's cells depend on each other by E, so E is the last operand: it is needed last.
           const lv h = compute_cell(diagonal, scores[r], gap, low, &f[r], &e);
+#if LINEAR
+          e = lv_sub(h, gap.extend);
+#endif
           row.h[r] = h;
           diagonal = up[r];
           up[r] = h;
@@ -216,7 +232,9 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
 #endif
         }
         lv_store(scratch.h + at, up[R - 1]);
+#if !LINEAR
         lv_store(scratch.e + at, e);
+#endif
 #if WANT == 2
         lv_store(scratch.matches_h + at, matches_up[R - 1]);
         lv_store(scratch.length_h + at, length_up[R - 1]);

@@ -22,6 +22,7 @@ from ..engines.registry import row_of
 from ..errors import RecomputedWarning, warn
 from ..opencl.device import Stopwatch, get_runtime
 from ..planning.pair_batch import FEW_LETTERS
+from ..planning.parameters import PairTuning
 from ..results.pair_paths import PairPaths, as_table
 from ..results.stats import Stats
 from ..scoring.scoring import Scoring
@@ -42,7 +43,8 @@ class PairAligner:
     def __init__(self, options: ManyOptions, resources: Resources) -> None:
         self.options, self.resources = options, resources
         self._engine: BatchEngine | None = None
-        self._batches = row_of(resources.plan).batches
+        #: Are many pairs computed together with this plan?
+        self.batches = row_of(resources.plan).batches
 
     def __enter__(self) -> PairAligner:
         return self
@@ -94,18 +96,18 @@ class PairAligner:
         the pairs that it takes, and perhaps of others."""
         started, options = time.perf_counter(), self.options
         one = OneByOne(pairs, options, self.resources, partial(align_with, quiet=True))
-        if self._batches and options.strand == "both":
+        if self.batches and options.strand == "both":
             one.sweeps = 2 if options.output in ("score", "ends") else 3
         found, stats = one.found, one.found.stats
         with told(progress) as run:
             tell = _teller(run, pairs, one.sweeps)
-            listed = self._listed(pairs) if self._batches else None
+            listed = self._listed(pairs) if self.batches else None
             if listed is None:
                 one.all(tell)
             else:
-                engine = self._made()
+                engine, tuning = self.ready()
                 watch = Stopwatch(engine.runtime.times)
-                driver = BatchDriver(engine, one, tell, self._tuning)
+                driver = BatchDriver(engine, one, tell, tuning)
                 driver.meanwhile = meanwhile or (lambda: None)
                 _run_strands(driver, listed, options, choose)
                 stats.kernel_seconds = watch.seconds  # of pairs that were aligned alone, too
@@ -134,8 +136,8 @@ class PairAligner:
         letters = str(halves[0].sequence)
         return [(letters, target) for target in halves[1::2]]
 
-    def _made(self) -> BatchEngine:
-        """The engine, which is made at first."""
+    def ready(self) -> tuple[BatchEngine, PairTuning]:
+        """The engine of batches, which is made at first, and their tuning."""
         options, resources = self.options, self.resources
         runtime = get_runtime(resources.device)  # refused in a process that was forked since
         if self._engine is None:
@@ -148,7 +150,7 @@ class PairAligner:
             ends = FreeEnd.of(options.free)
             local, scoring = options.mode == "local", options.scoring.clamped()
             self._engine = BatchEngine(runtime, chosen.lanes, scoring, local, ends)
-        return self._engine
+        return self._engine, self._tuning
 
 
 def _run_strands(
@@ -226,20 +228,26 @@ def of_alphabet(pairs: Sequence[Any], scoring: Scoring) -> Sequence[Any]:
 
 def _teller(progress: RunProgress, pairs: Sequence[Any], sweeps: int) -> Tell:
     """What tells ``progress`` of pairs, if each of them is computed ``sweeps`` times."""
-    if not progress.watched:
-        return lambda cells, count: None
-    halves = [] if isinstance(pairs, Batch) else as_halves(pairs)
+    halves = [] if isinstance(pairs, Batch) or not progress.watched else as_halves(pairs)
     cells = 0
-    if all(hasattr(half, "__len__") for half in halves):  # else an error is found later
+    if progress.watched and all(hasattr(half, "__len__") for half in halves):
+        # (else an error is found later)
         lengths = pairs.lengths if isinstance(pairs, Batch) else lengths_of(halves)
         cells = int(lengths.prod(axis=1).sum())
-    progress.begin(sweeps * cells)
+    return teller(progress, sweeps * cells, len(pairs), sweeps)
+
+
+def teller(progress: RunProgress, cells: int, pairs: int, sweeps: int = 1) -> Tell:
+    """What tells ``progress`` of more cells and pairs that are done, of so many in all."""
+    if not progress.watched:
+        return lambda cells, count: None
+    progress.begin(cells)
     all_cells = all_pairs = 0
 
-    def tell(cells: int, count: int) -> None:
+    def tell(more: int, count: int) -> None:
         nonlocal all_cells, all_pairs
-        all_cells, all_pairs = all_cells + cells, all_pairs + count
-        progress.tell(all_cells, Stage("pairs", all_pairs // sweeps, len(pairs)))
+        all_cells, all_pairs = all_cells + more, all_pairs + count
+        progress.tell(all_cells, Stage("pairs", all_pairs // sweeps, pairs))
 
     tell(0, 0)
     return tell

@@ -121,6 +121,14 @@ def check_together(args: Namespace) -> None:
             args.usage_error(f"{name} {out} is {what.upper()}, which would be overwritten")
 
 
+def check_not_read(args: Namespace, **paths: str | None) -> None:
+    """End with a usage error where -o is a file that is read."""
+    for what, path in paths.items():
+        there = args.out is not None and Path(args.out).exists() and path and Path(path).is_file()
+        if path and there and Path(args.out).samefile(path):
+            args.usage_error(f"-o {args.out} is {what}, which would be overwritten")
+
+
 def check_output(args: Namespace, output: str) -> None:
     """Choose ``args.outfmt`` for this ``output`` where it is not given; end with a usage error for
     a format that cannot show it."""

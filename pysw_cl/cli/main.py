@@ -33,7 +33,7 @@ from ..errors import (
 )
 from ..opencl import early
 from ..results.formats.files import whole
-from . import align, devices, ending, ends, makedb, predict, resume, search, tune
+from . import align, devices, ending, ends, makedb, matrix, predict, resume, search, tune
 from .parser import Parser
 
 #: Declare the subcommands, in the order of the help: their arguments, and what they run.
@@ -43,6 +43,7 @@ COMMANDS = (
     ends.add_to,
     search.add_to,
     makedb.add_to,
+    matrix.add_to,
     resume.add_to,
     predict.add_to,
     devices.add_to,

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 from ..results.formats import FORMATS
 from ..results.formats.writer import row_of
-from .asked import check_output, options_asked, resources_asked, setting_asked, usage
+from .asked import (
+    check_not_read,
+    check_output,
+    options_asked,
+    resources_asked,
+    setting_asked,
+    usage,
+)
 from .output import running
 from .parser import FORMAT, SCORING, count
 
@@ -98,7 +104,4 @@ def _check(args: Namespace) -> None:
     if args.queries == args.db == "-":
         args.usage_error("QUERIES and DB cannot both be standard input")
     check_output(args, args.output)
-    for what, path in (("QUERIES", args.queries), ("DB", args.db)):
-        there = args.out is not None and Path(args.out).exists() and Path(path).is_file()
-        if there and Path(args.out).samefile(path):
-            args.usage_error(f"-o {args.out} is {what}, which would be overwritten")
+    check_not_read(args, QUERIES=args.queries, DB=args.db)

@@ -130,6 +130,11 @@ class Database:
         return SequenceSet.of(letters.values, bounds[:-1], bounds[1:], lent=looked)
 
     @cached_property
+    def in_order(self) -> SequenceSet:
+        """The sequences without their names, in the order of their source."""
+        return self.by_length.take(self._ranks)
+
+    @cached_property
     def full(self) -> int:
         """How many sequences have letters."""
         return int(np.searchsorted(self.by_length.starts, self.total_letters))

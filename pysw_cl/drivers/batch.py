@@ -92,8 +92,12 @@ class BatchDriver(Batches):
             raise InputError(f"a Batch has plain letters, and sub_score is for {alphabet}")
         # the next call begins with what this one finds
         self.paths = pairs.known.setdefault(("paths", *self._comparison()), self.paths)
-        self.engine.use(pairs.store, int(tuning.memory_share * self.engine.memory_bytes))
-        return pairs.parts(most, tuning.most_letters, longest)
+        if pairs.again:
+            self.engine.use(pairs.store, int(tuning.memory_share * self.engine.memory_bytes))
+        letters = tuning.most_letters
+        if not self.vector:  # many, so that all of a GPU has work
+            letters = min(tuning.gpu_kept_letters, self.engine.memory_bytes // 64)
+        return pairs.parts(most, letters, longest)
 
     def _begin_part(self, part: Part, how: str, ends: Ints | None, turned: bool) -> None:
         """Start all batches of a part.  ``ends``: see `run`; may queries be ``turned``?"""

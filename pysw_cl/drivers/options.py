@@ -9,6 +9,7 @@ the arguments of the public functions, which say what they mean, with the same d
     best_ends    EndsOptions     Resources
     trace_ends   TraceOptions    Resources
     search       SearchOptions   Resources
+    score_matrix MatrixOptions   Resources
     resume       (those saved)   ResumeResources
 
 ``prune`` and ``max_cost`` are resources, because they do not change the result.  A checkpoint's are
@@ -24,6 +25,8 @@ from functools import partial
 from math import ceil
 from typing import Any, ClassVar, Literal, TypeVar, get_args
 
+import numpy as np
+
 from ..errors import InputError, choice, file_name, flag, is_number, shown, whole_number
 from ..planning.plan import Plan
 from ..scoring.arguments import check_sense
@@ -34,6 +37,7 @@ from .problem import NO_FREE_ENDS, FreeEnds, check_mode
 from .progress import Progress
 
 Output = Literal["score", "ends", "path"]
+MatrixOutput = Literal["score", "distance"]
 ManyOutput = Literal["score", "ends", "matches", "path"]
 _set = object.__setattr__
 #: A score that no comparison reaches, because its integers have 32 bits.
@@ -260,6 +264,33 @@ class SearchOptions(ModeOptions):
         if self.min_score is None:  # a local alignment without letters is none
             return 1 if self.mode == "local" else -UNREACHED
         return ceil(max(-UNREACHED, min(self.min_score, UNREACHED)) * self.scoring.scale)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MatrixOptions(ModeOptions):
+    """The options of `score_matrix`."""
+
+    outputs: ClassVar[Collection[str]] = get_args(MatrixOutput)
+    output: str = "score"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.output == "distance" and self.mode != "global":
+            raise InputError("output='distance' is that of mode='global'")
+        if self.scoring.alphabet is not None or self.scoring.by_position:
+            raise InputError("score_matrix takes plain letters, and sub_score is for others")
+
+    @property
+    def symmetric(self) -> bool:
+        """Does a pair score as much with query and target exchanged?"""
+        scoring, letters = self.scoring, np.frombuffer(self.scoring.letters.encode(), np.uint8)
+        codes = np.ix_(scoring.query_encoding[letters], scoring.target_encoding[letters])
+        scores = scoring.matrix[codes]
+        return self.free[:2] == self.free[2:] and bool((scores == scores.T).all())
+
+    def of_pairs(self, output: str) -> ManyOptions:
+        """The options of `align_many` for some of the pairs."""
+        return made_of(ManyOptions, {**vars(self), "sub_score": self.scoring, "output": output})
 
 
 @dataclass(frozen=True, kw_only=True)

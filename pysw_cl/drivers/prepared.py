@@ -39,6 +39,9 @@ class Batch(Sequence[tuple[bytes, bytes]]):
     whatever takes pairs takes it.  Several threads may use one at once.  It can be pickled.
     """
 
+    #: Are pairs aligned again and again, so that engines keep their codes?
+    again = True
+
     def __init__(self, queries: SequenceSet, targets: SequenceSet) -> None:
         for side in (queries, targets):
             if not isinstance(side, SequenceSet):
@@ -149,7 +152,7 @@ class Batch(Sequence[tuple[bytes, bytes]]):
                 count = fitting(lengths.sum(axis=1), most_letters)  # of long sequences, too
                 regions, starts = self.laid_out(first, first + count)
                 text = regions[0] if len(regions) == 1 else np.concatenate(regions)
-                found.append(part_of(text, starts, lengths[:count], first, longest, kept=True))
+                found.append(part_of(text, starts, lengths[:count], first, longest, self.again))
                 first += count
             self._parts = {key: found}
         return self._parts[key]

@@ -42,6 +42,15 @@ class Groups:
         self.rows: Ints = np.maximum.reduceat(pairs[:, 1], starts)
         self.panels: Ints = -(-np.maximum.reduceat(pairs[:, 3], starts) // columns)
 
+    @classmethod
+    def alike(cls, pairs: int, m: int, n: int, lanes: int, columns: int) -> Groups:
+        """So many pairs, each of ``m`` query letters and ``n`` target letters at most."""
+        made = cls(
+            np.broadcast_to(np.array([0, m, 0, n], np.int32), (-(-pairs // lanes), 4)), 1, columns
+        )
+        made.pairs, made.lanes = pairs, lanes
+        return made
+
     @property
     def longest(self) -> tuple[int, int]:
         """Query letters and target letters, in whole panels, of the longest ones."""

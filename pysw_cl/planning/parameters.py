@@ -219,9 +219,13 @@ class PairTuning:
     """Pair batches."""
 
     most_letters: int = tunable(1 << 26, 1, 1 << 30, "letters that go to the device at once")
+    gpu_kept_letters: int = tunable(1 << 26, 1, 1 << 30, "the same of prepared pairs, or a 64th")
     cpu_pairs: int = tunable(1 << 13, 1, 1 << 24, "of a part: their letters stay in a CPU's caches")
     gpu_pairs: int = tunable(1 << 18, 1, 1 << 24, "of a part: the host works while the device does")
     gpu_listed_pairs: int = tunable(1 << 16, 1, 1 << 24, "of a part that the host joins first")
+    grid_pairs: int = tunable(1 << 18, 1, 1 << 24, "of a tile of a matrix of scores")
+    cpu_grid_cells: int = tunable(1 << 34, 1, 1 << 50, "of such a tile: a second of a CPU")
+    gpu_grid_cells: int = tunable(1 << 38, 1, 1 << 50, "the same on a GPU")
     cpu_moves: int = tunable(32 << 20, 1, 1 << 40, "bytes on a CPU, or a group for each unit")
     gpu_moves: int = tunable(1 << 30, 1, 1 << 40, "bytes on a GPU at least: few pairs idle it")
     moves_share: float = tunable(1 / 8, 0, 1, "of the device's memory, for moves above those")

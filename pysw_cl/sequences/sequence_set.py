@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, SequenceError, is_iterable
-from .alphabet import Letters
+from .alphabet import Letters, first_outside
 from .lent import Lent, kept, refuse_masked
-from .sequence import as_letters, as_sequence
+from .sequence import GOOD, as_letters, as_sequence
 
 Lengths = NDArray[np.int64]
 
@@ -55,6 +55,12 @@ class SequenceSet(Sequence[Letters]):
         if isinstance(sequences, str | bytes | bytearray) or not is_iterable(sequences):
             kind = type(sequences).__name__
             raise InputError(f"sequences must be an iterable of sequences, not {kind}")
+        sequences = list(sequences)
+        if set(map(type, sequences)) == {str} and (text := "".join(sequences)).isascii():
+            bounds = np.cumsum([0, *map(len, sequences)], dtype=np.int64)
+            letters = np.frombuffer(text.encode(), np.uint8)
+            if (bounds[1:] > bounds[:-1]).all() and first_outside(GOOD, letters) is None:
+                return cls.of(letters, bounds[:-1], bounds[1:])
         every = [
             as_sequence(one, f"sequence number {k}", alphabet=None)
             for k, one in enumerate(sequences)
@@ -114,6 +120,11 @@ class SequenceSet(Sequence[Letters]):
             raise InputError("a slice of a SequenceSet goes forward")
         names = None if self._names is None else self._names[key]
         return SequenceSet.of(self.letters, self.starts[key], self.ends[key], names, self._lent)
+
+    def take(self, numbers: Lengths) -> SequenceSet:
+        """The set of the sequences with these numbers, in any order, without names."""
+        some = self.starts[numbers], self.ends[numbers]
+        return SequenceSet.of(self.letters, *some, lent=self._lent)
 
     def _places(self, value: Any) -> list[int]:
         """The numbers of the sequences that have the letters of ``value``."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache, partial
 from types import FunctionType
 from typing import Any
@@ -19,19 +18,18 @@ from skbio.sequence import Sequence as TheirSequence
 from skbio.stats.distance import DistanceMatrix
 
 from ..api.pair_aligner import PairAligner
+from ..database.matrix import matrix_of
 from ..drivers.batch_layout import as_halves
-from ..drivers.batch_results import PairResults
-from ..drivers.options import ManyOptions, Resources
+from ..drivers.options import ManyOptions, MatrixOptions, Resources
 from ..drivers.prepared import Batch
 from ..errors import InputError, RangeError
 from ..results.cigar import merged
 from ..results.pair_paths import runs_of
+from ..sequences.sequence_set import SequenceSet
 from ..sequences.view import PLACES
-from .encoding import DELEGATED, LETTERS, Coded, ErrorsOfOurs, NotOurs, Scores, coded, encoded
+from .encoding import DELEGATED, LETTERS, ErrorsOfOurs, NotOurs, Scores, coded, encoded
 from .pairs import pair_align, pair_path, result_of
 
-#: Pairs whose distances are computed together: so many paths are held at once.
-AT_ONCE = 1 << 16
 #: Letters that are counted at once, so that they stay in a core's caches.
 PIECE = 1 << 16
 
@@ -97,7 +95,8 @@ def pair_align_many(
         output="path" if max_paths else "score",
     )
     try:
-        (found,) = aligned(options, device, [batch])
+        with PairAligner(options, Resources(device=device)) as aligner:
+            found = aligner.found(batch)
     except RangeError:
         return _one_by_one(seqs, how, device)
     scores = found.values["score"] / given.unit
@@ -260,63 +259,9 @@ def _distances(
         DELEGATED[str(reason)] += 1
         theirs = _multi._score_dists(indices, submat, gap_open, gap_extend, free, works, atol)
         return np.asarray(theirs, np.float64)
-    scoring, unit, *codes = given.scores
-    first, second = np.triu_indices(len(indices), 1)
-    score, lengths, gaps, inner, itself = _aligned(given, first, second, free, device)
-    # what the letters of the pair score in the mean, over the columns, and what its gaps cost
-    size = len(scoring.letters)
-    counts = np.array([np.bincount(one, minlength=size) for one in given.ranks], np.float64)
-    subs = (counts @ (scoring.matrix[np.ix_(*codes)] / unit) @ counts.T)[first, second] / lengths
-    random = subs - (scoring.gap_open / unit * gaps + scoring.gap_extend / unit * inner)
-    most = (itself[first] + itself[second]) / unit / 2 - random
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.clip((score / unit - random) / most, 1e-6, 1.0)
-    return np.asarray(np.where(most == 0, 0.0, -np.log(share)))
-
-
-def _aligned(
-    given: Coded, first: NDArray[np.intp], second: NDArray[np.intp], free: bool, device: Any
-) -> tuple[NDArray[np.int64], ...]:
-    """Of the pairs of sequences: the score; the columns, end gaps included; how many gaps there are
-    and their letters, both without free end gaps.  And each sequence's score with itself.  The
-    score of a pair does not say how long its alignment is, so that takes the paths."""
-    texts = [given.letters(k).tobytes() for k in range(len(given.ranks))]
-    sizes = np.array([len(one) for one in texts], np.int64)
-    path = ManyOptions(
-        mode="global", free_ends=(free,) * 4, sub_score=given.scores.scoring, output="path"
+    letters = SequenceSet.from_sequences([given.letters(k) for k in range(len(given.ranks))])
+    options = MatrixOptions(
+        mode="global", free_ends=free, sub_score=given.scores.scoring, output="distance"
     )
-    some = [slice(start, start + AT_ONCE) for start in range(0, len(first), AT_ONCE)]
-    both = np.array([first, second])
-    pairs = ([(texts[a], texts[b]) for a, b in both[:, part].T.tolist()] for part in some)
-    parts = [
-        (found.values["score"].astype(np.int64), *_gaps(found, *sizes[both[:, part]]))
-        for found, part in zip(aligned(path, device, pairs), some, strict=True)
-    ]
-    (own,) = aligned(replace(path, output="score"), device, [[(one, one) for one in texts]])
-    itself = own.values["score"].astype(np.int64)
-    return *map(np.concatenate, zip(*parts, strict=True)), itself
-
-
-def aligned(
-    options: ManyOptions, device: Any, lists: Iterable[Sequence[Any]]
-) -> Iterator[PairResults]:
-    """The results of each list of pairs."""
-    with PairAligner(options, Resources(device=device)) as aligner:
-        for pairs in lists:
-            yield aligner.found(pairs)
-
-
-def _gaps(
-    found: PairResults, m: NDArray[np.int64], n: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Of each path: its columns, free end gaps included; how many other gaps it has, and their
-    letters.  scikit-bio leaves out the first and the last run of a path with free ends if they are
-    gaps.  These are always the free gaps: a path stops at the border, where a gap would cost
-    something, and of equal ends the first is taken."""
-    assert found.paths is not None
-    values, (words, offsets) = found.values, found.paths.joined()
-    sides = ((values[f"{side}_end"], values[f"{side}_start"]) for side in ("query", "target"))
-    spans = sum(end.astype(np.int64) - start for end, start in sides)
-    gaps = np.append(0, np.cumsum(np.isin(runs_of(words).ops, list(b"ID"))))[offsets]
-    columns = values["columns"]
-    return columns + m + n - spans, np.diff(gaps), 2 * columns - spans
+    found = matrix_of(letters, None, options, Resources(device=device))[0]
+    return np.asarray(found[np.triu_indices(len(letters), 1)], np.float64)

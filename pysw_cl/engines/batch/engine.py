@@ -53,6 +53,13 @@ TRACEBACK = {
     )
     for kept, letters in ((False, "text codes same"), (True, "kept kept_at"))
 }
+TILE_PAIRS = KernelSpec(
+    "tile_pairs",
+    ("base.clh", "batch/tile_pairs.cl"),
+    tuple("rows row_count:int columns column_count:int pairs".split()),
+)
+#: Work-items of a group of that kernel, and groups.
+TILE_ITEMS, TILE_GROUPS = 64, 1024
 #: The most work-items of a group of the next kernels, and those that copy the runs of a path.
 PACKING_GROUP, MATES = 1024, 8
 COUNT_RUNS, PACK_RUNS = (
@@ -158,7 +165,7 @@ class BatchEngine:
     def start(
         self,
         text: NDArray[np.uint8],
-        pairs: Ints,
+        pairs: Ints | tuple[Ints, Ints],
         execution: InLanes,
         lent: LentCodes | None = None,
         near: bool = False,
@@ -168,8 +175,12 @@ class BatchEngine:
         ``text`` holds the letters (ASCII).  ``pairs`` (n x 4) has each pair's first query letter,
         query length, first target letter and target length; pairs of similar lengths are
         neighbours.  ``execution``: of the groups of these pairs.  ``lent``: their codes, if these
-        are kept.  ``near``: does each pair end where its best path ends?"""
+        are kept.  ``near``: does each pair end where its best path ends?
+
+        ``pairs`` of a tile are those of each row with each column, of which the first letters and
+        the lengths are given (n x 2 each); their letters are not checked."""
         memory, groups, sizes = self._retained, execution.groups, execution.buffers
+        tile, count = isinstance(pairs, tuple), groups.pairs
         near_step = max(0, self.scoring.highest) if near and self.scoring.gap_extend else 0
         codes: dict[str, Any] = {"kept": self._codes, "kept_at": self._codes}
         own: dict[str, Any] = {"keep": 0, "near": near_step}
@@ -180,6 +191,8 @@ class BatchEngine:
             shared: dict[str, Any] = {"ends": self.ends, "results": results, "text": letters}
             if lent is not None and lent.all:
                 shared["pairs"], places = lent.of.pairs_buffer, lent.of.places_buffer
+            elif isinstance(pairs, tuple):
+                shared["pairs"] = self._tile_pairs(*pairs, sizes["pairs"], buffers)
             else:
                 shared["pairs"] = memory.sent("pairs", pairs, buffers)
             if lent is not None:
@@ -193,11 +206,11 @@ class BatchEngine:
                 batch.tops = lines, ends - groups.sides
                 tops = batch.lend("tops", sizes["tops"])
                 own |= {"tops": tops, "tops_at": buffers.of(batch.tops[1])}
-            batch.found = batch.array("found", (NUMBERS[execution.output] + 1, len(pairs)))
+            batch.found = batch.array("found", (NUMBERS[execution.output] + 1, count))
             shared = self.sweep(execution, buffers, shared, own | codes)
             batch.fetch_to(batch.found[:-1], results)
-            if not there:
-                batch.fetch_to(batch.found[-1], results, 4 * (RESULTS - 1) * len(pairs))
+            if not (there or tile):
+                batch.fetch_to(batch.found[-1], results, 4 * (RESULTS - 1) * count)
             if batch.tops is not None:
                 batch.fetch_to(batch.tops[0], tops)
             if execution.stores_moves:
@@ -205,6 +218,15 @@ class BatchEngine:
             batch.begin()
         self.peak_bytes = max(self.peak_bytes, buffers.bytes + memory.bytes)
         return batch
+
+    def _tile_pairs(self, rows: Ints, columns: Ints, size: int, buffers: Buffers) -> Any:
+        """A buffer with the pairs of a tile, which the device makes."""
+        pairs, arrays = self._retained.get("pairs", size), {"rows": rows, "columns": columns}
+        sent = {name: self._retained.sent(name, one, buffers) for name, one in arrays.items()}
+        BoundKernel(self.runtime, TILE_PAIRS, {}).bind(
+            **sent, row_count=len(rows), column_count=len(columns), pairs=pairs
+        ).launch(min(TILE_GROUPS, -(-size // (16 * TILE_ITEMS))), TILE_ITEMS)
+        return pairs
 
     def _floor(self, width: int) -> int:
         """What a score of 0 is in lanes of so many bits."""
@@ -231,7 +253,8 @@ class BatchEngine:
         most_m, most_n = execution.groups.longest
         score, header = execution.score, self.lanes.header_of(execution.width)
         spec = batch_spec(header, score, execution.tops, execution.boxes)
-        BoundKernel(self.runtime, spec, execution.defines).bind(
+        linear = {} if self.scoring.gap_open else {"LINEAR": 1}
+        BoundKernel(self.runtime, spec, execution.defines | linear).bind(
             codes=self._codes,
             groups=execution.groups.count,
             counter=counter,

@@ -1,0 +1,267 @@
+"""All against all: the matrix of the scores of two lists of sequences, tile by tile.
+
+A tile is a batch of pairs that is laid out from a few arrays, whatever the number of its pairs:
+the sequences of both sides lie in the order of their lengths, so that neighbours are alike.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from math import isqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engines.batch.scores import global_fits, local_limit, local_width
+from ..planning.lane_sets import WIDE
+from ..planning.pair_batch import Groups
+from ..planning.parameters import PairTuning
+from ..results.stats import Stats
+from ..sequences.sequence_set import SequenceSet
+
+if TYPE_CHECKING:
+    from ..engines.batch.engine import BatchEngine
+    from ..engines.batch.running import Running
+
+Ints = NDArray[np.int64]
+#: The rows and the columns of some pairs of a tile.
+Pairs = tuple[Ints, Ints]
+#: Takes numbers of rows, of columns (slices or arrays), and the values of all of these.
+Put = Callable[[Any, Any, NDArray[Any]], None]
+#: The most letters of the columns of a tile that is no square.
+WIDEST = 1 << 22
+#: Parts of a side whose letters are kept at hand, of a few MB at most.
+KEPT = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Some sequences of a side."""
+
+    #: Their numbers in the caller's order, as a slice where they follow each other.
+    numbers: Any
+    letters: NDArray[np.uint8]
+    #: Of each the first of these letters, and how many it has (int32, n x 2).
+    places: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @property
+    def longest(self) -> int:
+        """The letters of the first one."""
+        return int(self.places[0, 1])
+
+
+class Side:
+    """The sequences of one side of a matrix, the longest first."""
+
+    def __init__(self, of: SequenceSet) -> None:
+        self.of = of
+        self.order: Ints = np.argsort(-of.lengths, kind="stable")
+        self.lengths: Ints = of.lengths[self.order]
+        self.letters = int(self.lengths.sum())
+        #: The sequences from one place to another.
+        self.chunk = lru_cache(KEPT)(self._chunk)
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def numbers(self, first: int, stop: int) -> Any:
+        """The numbers of these sequences in the caller's order."""
+        numbers = self.order[first:stop]
+        follow = (numbers[1:] == numbers[:-1] + 1).all()
+        return slice(int(numbers[0]), int(numbers[-1]) + 1) if follow else numbers
+
+    def _chunk(self, first: int, stop: int) -> Chunk:
+        numbers, lengths, of = self.numbers(first, stop), self.lengths[first:stop], self.of
+        if isinstance(numbers, slice) and (of.starts[1:] == of.ends[:-1]).all():
+            letters = of.read(int(of.starts[numbers.start]), int(of.ends[numbers.stop - 1]))
+        else:
+            letters = np.concatenate([of[k] for k in self.order[first:stop].tolist()])
+        places = np.stack([np.cumsum(lengths) - lengths, lengths], 1).astype(np.int32)
+        return Chunk(numbers, letters, places)
+
+    def cuts(self, count: int, letters: int, longest: int) -> list[tuple[int, int]]:
+        """Where parts begin and end, of so many sequences and letters at most; none has both
+        sequences of more than ``longest`` letters and others."""
+        ends, cuts, first = np.cumsum(self.lengths), [], 0
+        long = int(np.searchsorted(-self.lengths, -longest, "left"))
+        while first < len(self):
+            most = int(ends[first] - self.lengths[first]) + letters
+            stop = min(first + count, max(first + 1, int(np.searchsorted(ends, most, "right"))))
+            stop = min(stop, long) if first < long else stop
+            cuts.append((first, stop))
+            first = stop
+        return cuts
+
+
+def tiles(
+    rows: Side, columns: Side, pairs: int, cells: int, longest: int
+) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """The rows and columns of tiles of about so many pairs and cells at most, all columns if they
+    can.  If both sides are the same, each pair comes once, in squares above the diagonal or on
+    it."""
+    same = rows is columns
+    count, letters = (isqrt(pairs), isqrt(cells)) if same else (pairs, WIDEST)
+    across = columns.cuts(max(count, 1), letters, longest)
+    if not same:
+        count, letters = (
+            most // max(1, one)
+            for most, one in (
+                (pairs, min(count, len(columns))),
+                (cells, min(letters, columns.letters)),
+            )
+        )
+    for row in rows.cuts(max(count, 1), letters, longest):
+        for column in across:
+            if not same or column >= row:
+                yield row, column
+
+
+@lru_cache(8)
+def pairs_of(rows: int, columns: int, own: bool) -> Pairs:
+    """The row and the column of each pair of a tile, neighbours with similar lengths; ``own``: it
+    lies on the diagonal, and each pair of its sequences comes once."""
+    if own:
+        return np.triu_indices(rows)
+    if columns >= rows:
+        return np.divmod(np.arange(rows * columns), columns)
+    return np.divmod(np.arange(rows * columns), rows)[::-1]
+
+
+@dataclass(eq=False)
+class Tile:
+    """A tile that is computed, its scores so far, and the batches that it waits for."""
+
+    rows: Chunk
+    columns: Chunk
+    own: bool
+    open: int = 0
+
+    def __post_init__(self) -> None:
+        rows, columns = (of.places[:, 1].astype(np.int64) for of in (self.rows, self.columns))
+        self.cells, self.pairs = int(rows.sum() * columns.sum()), len(rows) * len(columns)
+        if self.own:
+            self.cells = (self.cells + int((rows**2).sum())) // 2
+            self.pairs = (self.pairs + len(rows)) // 2
+        self.scores = np.empty((len(rows), len(columns)), np.int32)
+
+    def take(self, some: Pairs | None, values: NDArray[Any]) -> None:
+        """Take the scores of ``some`` pairs; None: of all, as the device lays them out."""
+        rows, columns = self.scores.shape
+        if some is None and columns >= rows:
+            self.scores[:] = values.reshape(rows, columns)
+        elif some is None:
+            self.scores[:] = values.reshape(columns, rows).T
+        else:
+            self.scores[some] = values
+            if self.own:
+                self.scores[some[::-1]] = values
+
+
+class Grid:
+    """Computes matrices of scores.  ``engine``: None if all pairs are compared by ``others``, which
+    gives the scores of as many queries and targets, and counts what they cost."""
+
+    def __init__(
+        self,
+        engine: BatchEngine | None,
+        tuning: PairTuning,
+        others: Callable[[SequenceSet, SequenceSet], NDArray[Any]],
+    ) -> None:
+        self.engine, self.tuning, self.others = engine, tuning, others
+        self.stats = Stats()
+        self._under_way: deque[tuple[Tile, int, Pairs | None, Running]] = deque()
+        if engine is not None:
+            least = local_width(engine.scoring) if engine.local else 16
+            self._least = max(least, engine.lanes.widths[0])
+
+    def run(self, rows: Side, columns: Side, put: Put, done: Callable[[int, int], None]) -> None:
+        """Compute all scores; if both sides are the same, those of squares above the diagonal or on
+        it.  ``done(cells, pairs)`` is called as scores arrive."""
+        tuning, vector = self.tuning, self.engine is None or self.engine.vectors
+        cells = tuning.cpu_grid_cells if vector else tuning.gpu_grid_cells
+        in_flight = tuning.cpu_in_flight if vector else tuning.gpu_in_flight
+        self._put, self.done, longest = put, done, isqrt(tuning.alone_cells)
+        for row, column in tiles(rows, columns, tuning.grid_pairs, cells, longest):
+            own = rows is columns and row == column
+            above, left = rows.chunk(*row), columns.chunk(*column)
+            tile = Tile(above, left, own)
+            if self.engine is None or above.longest * left.longest > tuning.alone_cells:
+                pairs = pairs_of(len(above), len(left), own)
+                sides = zip((rows, columns), (row, column), pairs, strict=True)
+                some = (side.of.take(side.order[first:][k]) for side, (first, _), k in sides)
+                tile.take(pairs, self.others(*some))
+                self._done_with(tile)
+            else:
+                width = self._width(above.longest, left.longest)
+                self._start(tile, width, pairs_of(*tile.scores.shape, True) if own else None)
+                self._finish(in_flight)
+        self._finish()
+        if self.engine is not None:
+            self.stats.device_bytes = self.engine.peak_bytes
+
+    def _width(self, m: int, n: int) -> int:
+        """The lanes for pairs of so many letters at most."""
+        engine = self.engine
+        assert engine is not None
+        widths = [width for width in engine.lanes.widths if width >= self._least]
+        if engine.local:
+            return widths[0]
+        sizes, scoring = (np.array([m]), np.array([n])), engine.scoring
+        fit = (w for w in widths if w == WIDE or global_fits(scoring, *sizes, w, engine.ends).all())
+        return next(fit)
+
+    def _start(self, tile: Tile, width: int, some: Pairs | None) -> None:
+        """Start a batch of the pairs of a tile in ``some`` rows and columns; None: of all."""
+        engine, rows = self.engine, tile.rows.places
+        assert engine is not None
+        columns, lanes = tile.columns.places.copy(), engine.lanes.pairs(width)
+        columns[:, 0] += len(tile.rows.letters)
+        panel = engine.lanes.columns(width)
+        pairs: Any = rows, columns
+        if some is None:
+            cells, longest = tile.cells, (int(rows[0, 1]), int(columns[0, 1]))
+            groups = Groups.alike(tile.scores.size, *longest, lanes, panel)
+        else:
+            pairs = np.concatenate([rows[some[0]], columns[some[1]]], 1)
+            cells = int((pairs[:, 1].astype(np.int64) * pairs[:, 3]).sum())
+            groups = Groups(pairs, lanes, panel)
+        text = np.concatenate([tile.rows.letters, tile.columns.letters])
+        batch = engine.start(text, pairs, engine.execution(groups, width, "score"))
+        self._under_way.append((tile, width, some, batch))
+        tile.open += 1
+        self.stats.add_cost(Stats({f"batch/{engine.lanes.name}/{width}": cells}, 1))
+
+    def _finish(self, most: int = 0) -> None:
+        """Take the results of the oldest batches until ``most`` are under way.  Pairs that outgrew
+        their lanes start again in wider ones."""
+        engine = self.engine
+        while len(self._under_way) > most and engine is not None:
+            tile, width, some, batch = self._under_way.popleft()
+            batch.finish()
+            found = batch.found[0]
+            tile.take(some, found)
+            tile.open -= 1
+            limit = local_limit(engine.scoring, width) if engine.local else 0
+            if engine.local and width < WIDE and found.max() > limit:
+                unsure = np.flatnonzero(found > limit)
+                if len(unsure) > self.tuning.most_outgrown * len(found):
+                    self._least = max(self._least, 2 * width)
+                q, t = some or pairs_of(*tile.scores.shape, tile.own)
+                before = self.stats.total_cells
+                self._start(tile, 2 * width, (q[unsure], t[unsure]))
+                self.stats.again += self.stats.total_cells - before
+            if not tile.open:
+                self._done_with(tile)
+
+    def _done_with(self, tile: Tile) -> None:
+        """All scores of a tile are there."""
+        numbers = tile.rows.numbers, tile.rows.numbers if tile.own else tile.columns.numbers
+        self._put(*numbers, tile.scores)
+        self.done(tile.cells, tile.pairs)
