@@ -273,7 +273,7 @@ class Searcher:
         except BaseException:
             self._free()
             raise
-        lost = tuple(one.info.name for one in engine.failed[failed:])
+        lost = [one.info.name for one in engine.failed[failed:]]
         cost = Stats(dict(engine.cells), failed=lost)
         engine.cells.clear()
         cost.add(stats)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ..tiles.tile import Costs
 
@@ -28,9 +29,8 @@ class Stats(Costs):
     #: several queues run at once, so their sum may exceed ``seconds``.  Earlier runs of a
     #: checkpoint are not counted.
     kernel_seconds: dict[str, float] = field(default_factory=dict)
-
     #: Devices that failed while others did their work (`RecomputedWarning`).
-    failed: tuple[str, ...] = ()
+    failed: list[str] = field(default_factory=list)
 
     def add(self, other: Stats) -> None:
         """Add the cost of a run that came after."""
@@ -45,7 +45,8 @@ class Stats(Costs):
 
     def plus(self, other: Stats) -> Stats:
         """The cost of two runs, one after the other."""
-        total = replace(self, cells=dict(self.cells), kernel_seconds=dict(self.kernel_seconds))
+        own: dict[str, Any] = {"cells": dict(self.cells), "failed": [*self.failed]}
+        total = replace(self, **own, kernel_seconds=dict(self.kernel_seconds))
         total.add(other)
         return total
 
