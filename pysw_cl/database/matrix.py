@@ -15,7 +15,7 @@ from ..api.advice import Tally, advise_tally
 from ..api.align import told
 from ..api.all_pairs import AllPairs
 from ..api.pair_aligner import teller
-from ..drivers.grid import Side
+from ..drivers.grid import Side, work_of
 from ..drivers.options import MatrixOptions, MatrixOutput, Resources
 from ..drivers.problem import Mode
 from ..drivers.progress import Progress
@@ -109,9 +109,7 @@ def matrix_of(
         scoring.bounds.check_range(int(rows.lengths[0]), int(columns.lengths[0]), options.mode)
     scale = scoring.scale if options.output == "score" else 1
     kind = np.int32 if options.output == "score" and scale == 1 else np.float64
-    cells, pairs = rows.letters * columns.letters, len(rows) * len(columns)
-    if same:
-        cells, pairs = (cells + int((rows.lengths**2).sum())) // 2, (pairs + len(rows)) // 2
+    cells, pairs = work_of(rows.lengths, columns.lengths, same)
     with _room(shape, kind, out) as matrix, told(resources.progress) as run:
 
         def put(q: Any, t: Any, values: NDArray[Any]) -> None:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from ..planning.path_grid import special_lines
 from ..planning.plan_fields import tile_shape
+from ..planning.sections import span
 from ..results.pair_paths import runs_of
 from ..results.stats import Stats
 from ..tiles.contract import BoxEnd, Engine
@@ -225,6 +226,7 @@ def trace_ends(
     """
     found = TracedEnds(job, ends, [None] * len(ends))
     match, alone = max(1, job.scoring.highest), len(ends) == 1
+    growth = GROWTH_ALONE if alone else GROWTH
     sides = [engine.plan.tuning.boxes.side(-(-end.score // match), alone) for end in ends]
     left = list(range(len(ends)))
     done(0)
@@ -238,19 +240,12 @@ def trace_ends(
             found.by_tiles(engine.for_moves, box, members, tell)
         still = [k for k in left if found.paths[k] is None]
         for k in still:
-            widest, larger = _widest(job, ends[k]), sides[k] * (GROWTH_ALONE if alone else GROWTH)
+            short, larger = min(ends[k].row, ends[k].column), growth * sides[k]
+            widest = span(job.scoring, short, -ends[k].score, True) or FARTHEST
             sides[k] = widest if sides[k] < widest < larger else larger
         left = still
         done(len(ends) - len(left))
     return found
-
-
-def _widest(job: Job, end: Hit) -> int:
-    """Rows and columns before ``end`` in which all paths with its score lie: each letter of the
-    shorter side matches at most, and gaps cost what that is above the score."""
-    short, extend = min(end.row, end.column), job.scoring.gap_extend
-    spare = max(0, short * max(0, job.scoring.highest) - end.score)
-    return short + spare // extend + 1 if extend else FARTHEST
 
 
 def _grouped(

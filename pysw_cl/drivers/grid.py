@@ -123,6 +123,14 @@ def tiles(
                 yield row, column
 
 
+def work_of(rows: Ints, columns: Ints, same: bool) -> tuple[int, int]:
+    """The cells and the pairs of sequences of these lengths; ``same``: each pair comes once."""
+    cells, pairs = int(rows.sum() * columns.sum()), len(rows) * len(columns)
+    if not same:
+        return cells, pairs
+    return (cells + int((rows**2).sum())) // 2, (pairs + len(rows)) // 2
+
+
 @lru_cache(8)
 def pairs_of(rows: int, columns: int, own: bool) -> Pairs:
     """The row and the column of each pair of a tile, neighbours with similar lengths; ``own``: it
@@ -145,10 +153,7 @@ class Tile:
 
     def __post_init__(self) -> None:
         rows, columns = (of.places[:, 1].astype(np.int64) for of in (self.rows, self.columns))
-        self.cells, self.pairs = int(rows.sum() * columns.sum()), len(rows) * len(columns)
-        if self.own:
-            self.cells = (self.cells + int((rows**2).sum())) // 2
-            self.pairs = (self.pairs + len(rows)) // 2
+        self.cells, self.pairs = work_of(rows, columns, self.own)
         self.scores = np.empty((len(rows), len(columns)), np.int32)
 
     def take(self, some: Pairs | None, values: NDArray[Any]) -> None:

@@ -52,7 +52,8 @@ def trace_back(
                 if ahead is None or not ahead.trace(path):
                     _step(engine, problem, grid, area, path)
                     path.after(path)
-        tuning = tuning.with_values({"traceback.path_bytes": less})
+        if path.inside(area):  # memory lacked: go on with what any path may take
+            tuning = tuning.with_values({"traceback.path_bytes": less})
     path.finish(problem)
     return path
 

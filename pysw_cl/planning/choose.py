@@ -235,20 +235,14 @@ def _transposed(
     if found is None:
         return None
     own = plan.for_scores(narrow)
-    if sections is None:
-        seconds = own.least_cost(m, n) + own.rows_cost(m)
-    else:
-        seconds = own.cut_cost(sections.cut, m, n) + own.rows_cost(m * sections.count)
+    seconds = own.least_cost(m, n) + own.rows_cost(m) if sections is None else sections.cost(m, n)
     mixed = mixed_plan(own, scoring, tile) if given.local and tile.best else None
     if mixed is not None:
         seconds = min(seconds, mixed.tile_cost(m, n))
     tuning = plan.tuning.sections
     prunes = tile.after and plan.lane_set.prunes and sections is None
     most = tuning.most_cost_beside_pruning if prunes else tuning.most_cost
-    other_seconds = found.plan.cut_cost(found.cut, n, m) + found.plan.rows_cost(n * found.count)
-    if other_seconds >= most * seconds:
-        return None
-    return _in_sections(turned, other, found)
+    return None if found.cost(n, m) >= most * seconds else _in_sections(turned, other, found)
 
 
 def _in_sections(tile: TileShape, given: Given, sections: Sections) -> InSections:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..scoring.scoring import Scoring
-from .model.times import Machine
+from .model.times import Count, Machine
 from .plan import Cut, Plan
 
 Numbers = NDArray[np.int64]
@@ -58,6 +58,10 @@ class Sections:
         plan = self.plan
         return Cut(plan.alpha, plan.B, plan.chunk, self.count, self.overlap, self.proven)
 
+    def cost(self, m: int, n: int) -> Count:
+        """What a tile of m x n cells costs so."""
+        return self.plan.cut_cost(self.cut, m, n) + self.plan.rows_cost(m * self.count)
+
     def start(self, k: int) -> int:
         """The columns before the first that section k sweeps."""
         return max(0, self.cuts[k] - self.overlap)
@@ -84,11 +88,11 @@ def span(scoring: Scoring, rows: int, excess: int, local: bool) -> int | None:
     cost more than ``rows`` matches and the ``excess`` give.  None where there is no bound.
 
     ``excess``: the highest H of the tile's edges above the floor, or, if the tile is not ``local``,
-    above its top edge, whose H are all equal."""
+    above its top edge, whose H are all equal; of paths with a certain score, less that score."""
     extend = scoring.gap_extend
     if extend == 0:
         return None
-    gain = rows * max(scoring.highest, 0) + max(excess, 0)
+    gain = max(0, rows * max(scoring.highest, 0) + excess)
     if not local:  # a section starts at most one gap through all rows below the true values
         gain += scoring.gap_open + rows * extend
     return rows + gain // extend + 1

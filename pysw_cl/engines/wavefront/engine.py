@@ -159,7 +159,8 @@ class WavefrontEngine(Engine):
 
     def in_boxes(self, whole: Rectangle) -> bool:
         """See :func:`pysw_cl.planning.choose.in_boxes`."""
-        return in_boxes(self._given(whole), *whole.shape)
+        may = self.plan.may_be_cut(*whole.shape)  # else tiles are in strips
+        return may and in_boxes(self._given(whole), *whole.shape)
 
     def _given(self, whole: Rectangle) -> Given:
         """What decides how the tiles of a matrix are computed, if nobody looks at its letters."""

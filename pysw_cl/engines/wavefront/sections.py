@@ -234,7 +234,7 @@ class SectionsRun(StripsRun):
             "lines": buffers.constant(self.lines),
             "tiles": buffers.constant(tiles),
             "tile_count": len(tiles),
-            "by_column": int(self.execution.tile.transposed),
+            "by_column": int(self.transposed),
         }
         strips = grid.strips * len(which)
         launch_many(self.runtime, self.program, self.strip_groups, strips, values, buffers)
