@@ -296,12 +296,12 @@ class Bench:
             against_parasail(row, part, score, part=" on 100 kb of the query")
         return row
 
-    def long(self, case: str, n: int) -> Row:
+    def long(self, case: str, m: int, n: int) -> Row:
         """Random DNA as long as GPUs do, and its speed as a share of the fastest one so far.  Where
         no result is stored, the reference engine makes the score again at the end found."""
-        pair = random_pair(n, n)
-        row, r = self.ends(case, pair, EXPECTED_RANDOM.get((n, n)), 1, "random")
-        if (n, n) not in EXPECTED_RANDOM:
+        pair = random_pair(m, n)
+        row, r = self.ends(case, pair, EXPECTED_RANDOM.get((m, n)), 1, "random")
+        if (m, n) not in EXPECTED_RANDOM:
             last = (
                 pair[0][: r.query_end][-UNREACHABLE_BELOW:],
                 pair[1][: r.target_end][-UNREACHABLE_BELOW:],

@@ -108,7 +108,9 @@ class Pool:
             if hash(key) not in self._seen:
                 self._seen.add(hash(key))
                 return None
-            made = cl.Buffer(self._runtime.context, COPY, hostbuf=np.ascontiguousarray(array))
+            # not made from host memory: some drivers let the next launch wait until nothing runs
+            made = cl.Buffer(self._runtime.context, READ_WRITE, array.nbytes)
+            cl.enqueue_copy(self._runtime.queue, made, np.ascontiguousarray(array))
             self._constants[key] = LASTING[id(made)] = made
         self._asked += 1  # as the request was when it was not known yet, so that others keep theirs
         return self._constants[key]

@@ -487,6 +487,30 @@ def test_a_ticket_of_an_earlier_tile(seen: Seen, monkeypatch: pytest.MonkeyPatch
     assert seen.tiles == 16 and late[1] - late[0] > 0.15
 
 
+def test_nothing_is_made_from_host_memory_beside_running_tiles(
+    seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some drivers copy it when a kernel first uses the buffer, or a part of it, and that launch
+    waits until nothing runs: tiles would run one by one."""
+    cl = pytest.importorskip("pyopencl")
+    rng, engine = np.random.default_rng(19), make_engine("narrow-ticketed")
+    assert isinstance(engine, WavefrontEngine)
+    copies, before, tickets, buffer = [0], list[int](), set[bool](), cl.Buffer
+
+    def made(*args: Any, hostbuf: Any = None, **more: Any) -> Any:
+        copies[0] += hostbuf is not None
+        return buffer(*args, hostbuf=hostbuf, **more)
+
+    def begins(self: RunningPipeline, _: TileJob) -> None:
+        before.append(copies[0])
+        tickets.add(bool(self._tickets.flags & cl.mem_flags.COPY_HOST_PTR))
+
+    spy(monkeypatch, RunningPipeline, "_begin", begins)
+    monkeypatch.setattr(cl, "Buffer", made)
+    check(engine, random_job(rng, 1200, 90, DNA, True, best=True), [40] * 30)
+    assert seen.tiles == 30 and tickets == {False} and len(set(before)) == 1
+
+
 def test_little_memory(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles wait for those above them, or are done one by one."""
     rng, engine = np.random.default_rng(11), make_engine("narrow-ticketed")
