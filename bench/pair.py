@@ -210,7 +210,7 @@ def gpu_cases(bench: Bench, long: bool) -> list[Case]:
     5%.  One of them is a pipeline of tiles."""
     name = "protein 300,000 x 300,000, ends"
     cases = [Case(name, lambda name: bench.protein(name, 300_000, 5), (("gcups", 3000),))]
-    sizes = [(5_000_000, 5_000_000), (3_000_000, 10_000_000)]
+    sizes = [(5_000_000, 5_000_000), (5_000_000, 20_000_000)]
     if long:
         sizes = [(1_000_000, 1_000_000), *sizes, *((n, n) for n in (10_000_000, 30_000_000))]
     for m, n in sizes:
