@@ -61,18 +61,20 @@ class PairAligner:
         first: int | None = None,
         choose: Choose | None = None,
         meanwhile: Callable[[], object] | None = None,
+        scores: NDArray[np.int64] | None = None,
     ) -> tuple[NDArray[Any], Stats]:
         """A row for each pair, or, with its number in front, for each that reaches the least score
         or is chosen by ``choose``; and what they cost.
 
         ``first``: the number of the first pair in the whole input, if these are a part of it.
         ``choose`` is asked of some pairs at a time, and perhaps again.  ``meanwhile`` is called
-        while the device computes the last pairs."""
+        while the device computes the last pairs.  ``scores``: those of all pairs on the plus
+        strand, in the scoring's own integers, if they are known."""
         pairs = of_alphabet(pairs, self.options.scoring)
         if self.options.min_score is not None:
             least = self.options.min_score * self.options.scoring.scale
             choose = lambda _, scores: np.asarray(scores >= least)  # noqa: E731
-        found = self.found(pairs, progress, first, choose, meanwhile)
+        found = self.found(pairs, progress, first, choose, meanwhile, scores)
         if found.paths is not None:
             table = paths_of(pairs, found, self.options).table()
         else:
@@ -91,6 +93,7 @@ class PairAligner:
         first: int | None = None,
         choose: Choose | None = None,
         meanwhile: Callable[[], object] | None = None,
+        scores: NDArray[np.int64] | None = None,
     ) -> PairResults:
         """The results of each pair; arguments as of `align`.  ``choose``: paths are looked for of
         the pairs that it takes, and perhaps of others."""
@@ -109,7 +112,7 @@ class PairAligner:
                 watch = Stopwatch(engine.runtime.times)
                 driver = BatchDriver(engine, one, tell, tuning)
                 driver.meanwhile = meanwhile or (lambda: None)
-                _run_strands(driver, listed, options, choose)
+                _run_strands(driver, listed, options, choose, scores)
                 stats.kernel_seconds = watch.seconds  # of pairs that were aligned alone, too
         stats.seconds = time.perf_counter() - started
         if found.wrong:
@@ -154,14 +157,19 @@ class PairAligner:
 
 
 def _run_strands(
-    driver: BatchDriver, pairs: Sequence[Any], options: ManyOptions, choose: Choose | None
+    driver: BatchDriver,
+    pairs: Sequence[Any],
+    options: ManyOptions,
+    choose: Choose | None,
+    scores: NDArray[np.int64] | None,
 ) -> None:
     """Run the batches of the strands that are asked for.  Of "both", all scores are computed first,
     and then the paths on the better strands; of long targets all ends, and then what is near
     them."""
     output, found = options.output, driver.one.found
     if options.strand == "plus":
-        driver.run(pairs, output, found, choose=choose)
+        ends = None if scores is None else np.stack([scores, *[np.full(len(pairs), UNKNOWN)] * 2])
+        driver.run(pairs, output, found, None, ends, choose)
         return
     minus, ends = np.ones(len(pairs), np.bool_), None
     if options.strand == "both":

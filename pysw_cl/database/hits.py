@@ -79,7 +79,8 @@ class HitAligner:
         if self._options.output == "score":
             return as_table({"score": units}), Stats()
         full = np.array([len(target) > 0 for _, target in pairs], np.bool_)
-        found, stats = self._pairs.align([pairs[k] for k in np.flatnonzero(full).tolist()])
+        some = [pairs[k] for k in np.flatnonzero(full).tolist()]
+        found, stats = self._pairs.align(some, scores=scores[full])
         wrong = np.flatnonzero(full)[found["score"] != units[full]]
         if len(wrong):
             query, target = pairs[int(wrong[0])]

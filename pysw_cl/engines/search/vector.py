@@ -20,7 +20,7 @@ from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.lane_sets import LANE_SETS, WIDE
 from ...planning.pair_batch import LONGEST
 from ...scoring.scoring import Scoring
-from ...sequences.alphabet import Letters
+from ...sequences.alphabet import PIECE, Letters
 from ..batch.scores import global_fits, local_floor, local_limit, local_width
 from .contract import Pairs, Scores, SearchEngine, Subjects
 from .lanes import Streams
@@ -88,7 +88,9 @@ class VectorSearch(SearchEngine):
         """See `SearchEngine.hold`."""
         buffers, count = Buffers(self.runtime), len(subjects)
         codes = np.zeros(len(subjects.letters) + AT_ONCE, np.uint8)
-        np.take(self.scoring.target_encoding, subjects.letters, out=codes[:-AT_ONCE])
+        for at in range(0, len(subjects.letters), PIECE):  # without a copy of all
+            letters = subjects.letters[at : at + PIECE]
+            codes[at : at + len(letters)] = self.scoring.target_encoding[letters]
         lengths = np.diff(subjects.offsets)
         given = {
             "codes": buffers.of(codes),
