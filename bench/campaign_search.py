@@ -15,6 +15,7 @@ import argparse
 import time
 import warnings
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from pysw_cl.database.engine import search_engine
 from pysw_cl.drivers.options import Resources, SearchOptions
 from pysw_cl.engines.search import mixed
 from pysw_cl.engines.search.contract import Subjects
+from pysw_cl.scoring.positions import PositionMatrix
 
 RESIDUES = np.frombuffer(b"ARNDCQEGHILKMFPSTWYVBZX", np.uint8)
 #: Query lengths; and tryptophans in a row, which score 11 each.
@@ -63,19 +65,33 @@ def draw(rng: np.random.Generator) -> tuple[list[Any], list[Any], dict[str, Any]
     return queries, sorted(subjects, key=len, reverse=True), options, features
 
 
+def of_positions(rng: np.random.Generator, query: Any) -> PositionMatrix:
+    """A position matrix whose scores favour the letters of a query, perhaps beyond 8 bits."""
+    scores = rng.integers(-6, 4, (len(query), len(RESIDUES)))
+    codes = [RESIDUES.tolist().index(one) for one in query.tolist()]
+    scores[np.arange(len(query)), codes] += 8
+    return PositionMatrix(scores * int(rng.choice([1, 1, 30])), RESIDUES.tobytes().decode())
+
+
 def wrong(rng: np.random.Generator, device: str, features: Counter[str]) -> int:
     """Draw and check a case; the number of wrong scores."""
     queries, subjects, options, names = draw(rng)
     mixed.LONG_SHARE = float(rng.choice([0.8, 0.01, 0.001]))
-    engine = search_engine(SearchOptions(**options), Resources(device=device))
+    how, matrix = SearchOptions(**options), None
+    if rng.random() < 0.2:
+        names.append("position matrix")
+        matrix, queries = of_positions(rng, queries[0]), queries[:1]
+        options["gap_cost"] = gaps = tuple(map(int, options["gap_cost"]))
+        del options["sub_score"]
+        how = replace(how, sub_score=matrix.scoring(gaps), gap_cost=gaps)
+    engine = search_engine(how, Resources(device=device), matrix)
     ends = np.cumsum([0, *map(len, subjects)], dtype=np.int64)
     held = engine.hold(Subjects(np.concatenate(subjects), ends))
     bad = 0
     for query, found in zip(queries, engine.scores(queries, held, lambda _: None), strict=True):
-        pairs = [(query.tobytes(), one.tobytes()) for one in subjects]
+        pairs = [(matrix or query.tobytes(), one.tobytes()) for one in subjects]
         rows = pysw_cl.align_many(pairs, device=device, **options)
-        scale = 2 if options["gap_cost"][1] == 0.5 else 1
-        bad += int((np.rint(rows["score"] * scale) != found).sum())
+        bad += int((np.rint(rows["score"] * how.scoring.scale) != found).sum())
     features.update([*names, *engine.cells])
     engine.close()
     return bad

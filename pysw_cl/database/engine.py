@@ -20,19 +20,23 @@ from ..engines.search.choose import search_engine as made_for
 from ..engines.search.contract import Scores, SearchEngine, Subjects
 from ..engines.search.together import TogetherSearch
 from ..opencl.device import get_runtime
+from ..scoring.positions import PositionMatrix
 from ..scoring.scoring import made_of
 from ..sequences.alphabet import Letters
 from ..sequences.sequence_set import SequenceSet
 
 
-def search_engine(options: SearchOptions, resources: Resources) -> SearchEngine:
-    """The engine for a search; the device may be a list of several.  Raises PlanError or
-    DeviceError, perhaps not before it is used."""
+def search_engine(
+    options: SearchOptions, resources: Resources, matrix: PositionMatrix | None = None
+) -> SearchEngine:
+    """The engine for a search, whose query is the position ``matrix`` if there is one; the device
+    may be a list of several.  Raises PlanError or DeviceError, perhaps not before it is used."""
     if isinstance(resources.device, list):
         on = partial(replace, resources)
-        return TogetherSearch(resources.device, lambda one: search_engine(options, on(device=one)))
-    pairs = PairSearch(options, resources)
-    if not row_of(resources.plan).batches or options.scoring.by_position:
+        of = partial(search_engine, options, matrix=matrix)
+        return TogetherSearch(resources.device, lambda one: of(on(device=one)))
+    pairs = PairSearch(options, resources, matrix)
+    if not row_of(resources.plan).batches:
         return pairs
     runtime = get_runtime(resources.device)
     lanes = make_plan(runtime, resources.plan).lanes
@@ -47,7 +51,10 @@ class PairSearch(SearchEngine):
 
     most_letters = 1 << 28
 
-    def __init__(self, options: SearchOptions, resources: Resources) -> None:
+    def __init__(
+        self, options: SearchOptions, resources: Resources, matrix: PositionMatrix | None
+    ) -> None:
+        self._matrix = matrix
         scores = made_of(ManyOptions, {**vars(options), "output": "score", "min_score": None})
         self._pairs, self.cells = PairAligner(scores, resources), Counter()
 
@@ -58,8 +65,10 @@ class PairSearch(SearchEngine):
         self, queries: Iterable[Letters], held: Any, done: Callable[[int], None]
     ) -> Iterator[Scores]:
         for query in queries:
-            starts = np.zeros(len(held), np.int64)
-            batch = Batch(SequenceSet.of(query, starts, starts + len(query)), held)
+            pairs: Any = [(self._matrix, one) for one in held]
+            if self._matrix is None:
+                starts = np.zeros(len(held), np.int64)
+                pairs = Batch(SequenceSet.of(query, starts, starts + len(query)), held)
             told = 0
 
             def tell(cells: int, _: int) -> None:
@@ -67,14 +76,14 @@ class PairSearch(SearchEngine):
                 done(cells - told)
                 told = cells
 
-            found = self._pairs.found(batch, tell)
+            found = self._pairs.found(pairs, tell)
             self.cells.update(found.stats.cells)
             yield found.values["score"].astype(np.int32)
 
     def of(self, query: Letters, subjects: Sequence[Letters]) -> Scores:
         """The scores of a query with some subjects."""
-        text = query.tobytes()
-        found = self._pairs.found([(text, one.tobytes()) for one in subjects])
+        first = self._matrix or query.tobytes()
+        found = self._pairs.found([(first, one.tobytes()) for one in subjects])
         self.cells.update(found.stats.cells)
         return found.values["score"].astype(np.int32)
 

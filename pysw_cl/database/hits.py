@@ -16,6 +16,7 @@ from ..results.alignment import Alignment
 from ..results.formats.columns import TableRows
 from ..results.pair_paths import as_table
 from ..results.stats import Stats
+from ..scoring.positions import PositionMatrix
 from ..scoring.scoring import made_of
 from ..sequences.sequence import Sequence
 from .best import Best
@@ -54,13 +55,18 @@ class HitAligner:
         self._pairs.__exit__()
 
     def hits(
-        self, db: Database, queries: list[Sequence], best: list[Best]
+        self,
+        db: Database,
+        queries: list[Sequence],
+        best: list[Best],
+        matrix: PositionMatrix | None = None,
     ) -> tuple[list[Hits], Stats]:
-        """The hits of each query, whose scores are known, and what they cost."""
+        """The hits of each query, whose scores are known, and what they cost.  ``matrix``: it
+        stands in the place of all queries."""
         every = list(zip(queries, best, strict=True))
         targets = {rank: db.sequence(rank) for one in best for rank in one.ranks.tolist()}
         pairs = [(query, targets[rank]) for query, one in every for rank in one.ranks.tolist()]
-        table, stats = self._table(pairs, np.concatenate([one.scores for one in best]))
+        table, stats = self._table(pairs, np.concatenate([one.scores for one in best]), matrix)
         rows = iter(TableRows(pairs, table, self._common))
         found = [
             Hits(
@@ -71,7 +77,10 @@ class HitAligner:
         return found, stats
 
     def _table(
-        self, pairs: list[tuple[Sequence, Sequence]], scores: NDArray[np.int64]
+        self,
+        pairs: list[tuple[Sequence, Sequence]],
+        scores: NDArray[np.int64],
+        matrix: PositionMatrix | None,
     ) -> tuple[NDArray[Any], Stats]:
         """The rows of pairs with these scores, and what they cost."""
         scale = self._options.scoring.scale
@@ -79,7 +88,7 @@ class HitAligner:
         if self._options.output == "score":
             return as_table({"score": units}), Stats()
         full = np.array([len(target) > 0 for _, target in pairs], np.bool_)
-        some = [pairs[k] for k in np.flatnonzero(full).tolist()]
+        some = [(matrix or pairs[k][0], pairs[k][1]) for k in np.flatnonzero(full).tolist()]
         found, stats = self._pairs.align(some, scores=scores[full])
         wrong = np.flatnonzero(full)[found["score"] != units[full]]
         if len(wrong):

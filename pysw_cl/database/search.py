@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
+from itertools import groupby, islice
 from time import perf_counter
 from typing import Any
 
@@ -22,7 +22,8 @@ from ..errors import InputError, InputWarning, PyswError, is_iterable, warn
 from ..opencl.several import devices_of
 from ..planning.plan import Plan
 from ..results.stats import Stats
-from ..scoring.scoring import made_of, names_of
+from ..scoring.positions import PositionMatrix
+from ..scoring.scoring import Scoring, made_of, names_of
 from ..sequences.sequence import Sequence, as_sequence
 from .best import Best
 from .database import Database
@@ -60,9 +61,9 @@ def search(
     Parameters
     ----------
     queries : sequence, or iterable of sequences
-        As `align` takes them; what `read_sequences` gives, for example.  Some thousand are searched
-        in one pass over a database that is larger than the device's memory; with ``progress`` all
-        of them are read first.
+        As `align` takes them, `PositionMatrix` included; what `read_sequences` gives, for example.
+        Some thousand are searched in one pass over a database that is larger than the device's
+        memory; with ``progress`` all of them are read first.
     db : Database, path, or iterable of sequences
         What they are searched in; a path is that of a database or of a file of sequences.
     top : int or None
@@ -77,7 +78,8 @@ def search(
         How much is found out about the hits: the score alone, where the best alignment ends, or
         all of it, from which their texts, files and tables are made.
     mode, free_ends, sub_score, gap_cost, wildcard, unknown, allow_odd_scoring
-        As for `align`; but ``sub_score`` is BLOSUM62 by default.
+        As for `align`; but ``sub_score`` is BLOSUM62 by default.  A `PositionMatrix` has scores of
+        its own, to which ``gap_cost`` and ``mode`` apply; the others are for plain queries.
     device, plan, progress
         As for `align`; but ``device`` may be several, which search at once: "all", or a list.
 
@@ -149,6 +151,7 @@ class Searcher:
         self._devices = devices_of(self._resources.device)
         self._lock = threading.Lock()
         self._engine: SearchEngine | None = None
+        self._engine_of: Scoring | None = None
         #: The parts of the database that stay on the device: the first rank of each, and the part.
         self._held: list[tuple[int, Any]] = []
         self._aligners: dict[tuple[str, int], HitAligner] = {}
@@ -209,52 +212,72 @@ class Searcher:
                 source, pairs = iter(every), len(every) * len(self.db)
                 run.begin(sum(map(len, every)) * self.db.total_letters)
                 tell(0)
-            while some := list(islice(source, self._at_once(options.top))):
-                with self._lock:
-                    found = self._pass(some, options, tell)
-                for one in some if tally.needed else ():
-                    tally.add(one.letters)
-                yield from found
+            for matrix, some in groupby(source, _matrix_of):
+                own = options
+                if matrix is not None:
+                    scoring = matrix.scoring(options.gap_cost)
+                    own = replace(options, sub_score=scoring, wildcard=None, unknown="error")
+                while shared := list(islice(some, self._at_once(own, matrix))):
+                    if matrix is not None:
+                        shared = [matrix.sequence] * len(shared)
+                    with self._lock:
+                        found = self._pass(shared, own, matrix, tell)
+                    for one in shared if tally.needed and matrix is None else ():
+                        tally.add(one.letters)
+                    yield from found
         advise_tally(tally, options.mode, cells)
 
-    def _checked(self, queries: Any) -> Iterator[Sequence]:
-        """The queries, which can be searched."""
-        scoring, longest = self._options.scoring, self.db.longest
-        single = isinstance(queries, str | bytes | bytearray | Sequence | np.ndarray)
+    def _checked(self, queries: Any) -> Iterator[Any]:
+        """The queries, a `Sequence` or a `PositionMatrix` each, which can be searched."""
+        single = isinstance(queries, (str, bytes, bytearray, Sequence, PositionMatrix, np.ndarray))
         if not single and not is_iterable(queries):
             kind = type(queries).__name__
             raise InputError(f"queries must be a sequence or an iterable of them, not a {kind}")
         for k, one in enumerate([queries] if single else queries):
-            query = as_sequence(one, "query" if single else f"query number {k}", alphabet=None)
+            what, matrix = "query" if single else f"query number {k}", _matrix_of(one)
+            query = as_sequence(one, what, alphabet=None) if matrix is None else matrix.sequence
             try:
-                scoring.check_letters(query.letters, "query")
-                scoring.bounds.check_range(len(query), longest, self._options.mode)
+                if matrix is None:
+                    scoring = self._options.scoring
+                    scoring.check_letters(query.letters, "query")
+                else:
+                    scoring = matrix.scoring(self._options.gap_cost)
+                    self.db.check_letters(scoring)
+                scoring.bounds.check_range(len(query), self.db.longest, self._options.mode)
             except PyswError as error:
                 name = f"query {query.name}" if query.name else f"query number {k}"
                 raise type(error)(f"{name}: {error}") from None
-            yield query
+            yield matrix or query
 
-    def _ready(self) -> SearchEngine:
-        """The engine, which is made at first."""
-        if self._engine is None:
+    def _ready(self, options: SearchOptions, matrix: PositionMatrix | None) -> SearchEngine:
+        """The engine, which is made for each scoring."""
+        if self._engine is None or self._engine_of is not options.scoring:
+            self._free()
             device = self._devices if len(self._devices) > 1 else self._devices[0]
-            self._engine = search_engine(self._options, replace(self._resources, device=device))
+            resources = replace(self._resources, device=device)
+            self._engine = search_engine(options, resources, matrix)
+            self._engine_of = options.scoring
         return self._engine
 
-    def _stays(self) -> bool:
+    def _stays(self, engine: SearchEngine) -> bool:
         """Does the database stay on the device?"""
-        return self.db.total_letters <= self._ready().most_letters
+        return self.db.total_letters <= engine.most_letters
 
-    def _at_once(self, top: int | None) -> int:
+    def _at_once(self, options: SearchOptions, matrix: PositionMatrix | None) -> int:
         """How many queries share a pass."""
         with self._lock:
-            return STREAMED if not self._stays() else 1 if top is None else RESIDENT
+            stays = self._stays(self._ready(options, matrix))
+        return STREAMED if not stays else 1 if options.top is None else RESIDENT
 
     def _pass(
-        self, queries: list[Sequence], options: SearchOptions, tell: Callable[[int], None]
+        self,
+        queries: list[Sequence],
+        options: SearchOptions,
+        matrix: PositionMatrix | None,
+        tell: Callable[[int], None],
     ) -> list[Hits]:
         """The hits of some queries, by one pass over the database."""
-        started, engine, db = perf_counter(), self._ready(), self.db
+        started, engine, db = perf_counter(), self._ready(options, matrix), self.db
         best = [Best(options.least, options.top, options.ties, db.records) for _ in queries]
         letters, failed = [query.read() for query in queries], len(engine.failed)
         try:
@@ -269,7 +292,7 @@ class Searcher:
             if (key := (options.output, id(device))) not in self._aligners:
                 resources = replace(self._resources, device=device)
                 self._aligners[key] = HitAligner(options, resources)
-            hits, stats = self._aligners[key].hits(db, queries, best)
+            hits, stats = self._aligners[key].hits(db, queries, best, matrix)
         except BaseException:
             self._free()
             raise
@@ -283,7 +306,7 @@ class Searcher:
 
     def _parts(self, engine: SearchEngine) -> Iterator[tuple[int, Any]]:
         """The parts of the database on the device, each with its first rank."""
-        stay, first, held = self._stays(), 0, self._held
+        stay, first, held = self._stays(engine), 0, self._held
         most = PART if stay else engine.most_letters // 2
         for part in () if held else self.db.parts(most):
             held.append((first, engine.hold(part)))
@@ -295,6 +318,11 @@ class Searcher:
         if not stay:
             while held:
                 engine.free(held.pop()[1])
+
+
+def _matrix_of(query: Any) -> PositionMatrix | None:
+    """The query, if it is a position matrix."""
+    return query if isinstance(query, PositionMatrix) else None
 
 
 def searcher_of(given: Mapping[str, Any]) -> Searcher:

@@ -157,6 +157,10 @@ class Scoring:
         """What is compared of a query: its letters, or numbers of positions."""
         return np.arange(len(query), dtype=np.uint16) if self.by_position else query.letters
 
+    def rows(self, query: Letters) -> NDArray[Any]:
+        """The row of the matrix that scores each of a query's letters, all of them known."""
+        return np.arange(len(query)) if self.by_position else self.query_encoding[query]
+
     def encode(self, letters: Letters, what: str) -> NDArray[np.uint8]:
         """The codes (uint8) of letters (ASCII) of the ``what``.  Raises as `check_letters`."""
         table = self.target_encoding if what == "target" else self.query_encoding

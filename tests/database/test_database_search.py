@@ -162,6 +162,30 @@ def test_ties_go_by_the_place_in_the_source() -> None:
             assert rows(two) == rows(some)[:2]
 
 
+@pytest.mark.parametrize("mode", ["local", "global"])
+@pytest.mark.parametrize("most", [8, 400])
+def test_position_matrices(most: int, mode: Any) -> None:
+    """Among plain queries, with scores and gap costs of their own."""
+    rng, letters = np.random.default_rng(15), "ARNDCQEGHILKMFPSTWYVX"
+    targets, scores = proteins(40, 14, 90), rng.integers(-most, most + 1, (70, len(letters)))
+    matrix = pysw_cl.PositionMatrix(scores, letters, targets[3][:70].ljust(70, "A"), "profile")
+    asked: dict[str, Any] = {"mode": mode, "gap_cost": (9, 2)}
+    queries = [targets[1], matrix, matrix[5:20], targets[2]]
+    found = list(search(queries, targets, top=None, min_score=-(10**6), output="path", **asked))
+    for query, hits in zip(queries, found, strict=True):
+        plain = {} if isinstance(query, pysw_cl.PositionMatrix) else {"sub_score": "BLOSUM62"}
+        pairs = [(query, target) for target in targets]
+        table = pysw_cl.align_many(pairs, output="path", **plain, **asked)
+        assert len(hits) == len(targets)
+        for hit in hits:
+            row = table[hit.number]
+            assert (hit.score, hit.cigar) == (row["score"], row["cigar"])
+    assert found[1].query.name == "profile"
+    other = pysw_cl.PositionMatrix(scores[:, :4], "ACDE")
+    with pytest.raises(SequenceError, match=r"letter '[A-Z]' at position"):
+        list(search(other, targets))
+
+
 def test_halves_and_nucleotides() -> None:
     hits = next(search("MKVLAWHEAG", ["MKVLAGGWHEAG", "W"], gap_cost=(9.5, 0.5), output="path"))
     one = pysw_cl.align("MKVLAWHEAG", "MKVLAGGWHEAG", sub_score="BLOSUM62", gap_cost=(9.5, 0.5))

@@ -203,7 +203,7 @@ class MixedSearch(SearchEngine):
         with self.runtime.failing():  # nobody may have taken what was begun before
             slot.wait()
         m, memory, queue = len(query), slot.memory, self.runtime.queue
-        kinds, rows = np.unique(self.scoring.query_encoding[query], return_inverse=True)
+        kinds, rows = np.unique(self.scoring.rows(query), return_inverse=True)
         matrix = np.full((len(kinds), CODES), min(0, self.scoring.lowest), np.int16)
         matrix[:, : len(held.columns)] = self.scoring.matrix[np.ix_(kinds, held.columns)]
         if m not in held.sweeps:

@@ -111,8 +111,7 @@ class VectorSearch(SearchEngine):
     def _of_query(self, query: Letters, held: Held, done: Callable[[int], None]) -> Scores:
         found = np.empty(len(held.subjects), np.int32)
         left = np.arange(held.alone, len(found))
-        codes = self.scoring.query_encoding[query]
-        kinds, rows = np.unique(codes, return_inverse=True)
+        kinds, rows = np.unique(self.scoring.rows(query), return_inverse=True)
         bad = min(0, self.scoring.lowest)
         matrix = np.full((len(kinds), CODES), bad, np.int8 if self._bytes else np.int32)
         matrix[:, : self.scoring.matrix.shape[1]] = self.scoring.matrix[kinds]
