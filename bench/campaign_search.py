@@ -24,8 +24,8 @@ from cases import pysw_cl
 from pysw_cl.database.engine import search_engine
 from pysw_cl.drivers.options import Resources, SearchOptions
 from pysw_cl.engines.search import mixed
-from pysw_cl.engines.search.contract import Subjects
 from pysw_cl.scoring.positions import PositionMatrix
+from pysw_cl.sequences.sequence_set import SequenceSet
 
 RESIDUES = np.frombuffer(b"ARNDCQEGHILKMFPSTWYVBZX", np.uint8)
 #: Query lengths; and tryptophans in a row, which score 11 each.
@@ -85,8 +85,7 @@ def wrong(rng: np.random.Generator, device: str, features: Counter[str]) -> int:
         del options["sub_score"]
         how = replace(how, sub_score=matrix.scoring(gaps), gap_cost=gaps)
     engine = search_engine(how, Resources(device=device), matrix)
-    ends = np.cumsum([0, *map(len, subjects)], dtype=np.int64)
-    held = engine.hold(Subjects(np.concatenate(subjects), ends))
+    held = engine.hold(SequenceSet.from_sequences(subjects))
     bad = 0
     for query, found in zip(queries, engine.scores(queries, held, lambda _: None), strict=True):
         pairs = [(matrix or query.tobytes(), one.tobytes()) for one in subjects]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,12 @@ import parasail
 from numpy.typing import NDArray
 
 from pysw_cl.engines.common import FreeEnd
-from pysw_cl.engines.search.contract import SearchEngine, Subjects
+from pysw_cl.engines.search.contract import SearchEngine
 from pysw_cl.engines.search.mixed import MixedSearch
 from pysw_cl.engines.search.vector import VectorSearch
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.scoring.scoring import Scoring
+from pysw_cl.sequences.sequence_set import SequenceSet
 
 Letters = NDArray[np.uint8]
 #: Free ends as bits, and parasail's functions for them.
@@ -36,14 +36,11 @@ def letters(text: str) -> Letters:
     return np.frombuffer(text.encode(), np.uint8)
 
 
-def subjects_of(sequences: Sequence[Letters]) -> Subjects:
+def subjects_of(sequences: Sequence[Letters]) -> SequenceSet:
     """The part of a database that has these, which are sorted."""
     ordered = sorted(sequences, key=len, reverse=True)
-    return Subjects(np.concatenate(ordered), np.cumsum([0, *map(len, ordered)], dtype=np.int64))
-
-
-def sequences_of(subjects: Subjects) -> list[Letters]:
-    return [subjects.letters[a:b] for a, b in pairwise(subjects.offsets.tolist())]
+    ends = np.cumsum(list(map(len, ordered)), dtype=np.int64)
+    return SequenceSet.of(np.concatenate(ordered), ends - list(map(len, ordered)), ends)
 
 
 def expected(
@@ -96,7 +93,7 @@ def mixed(scoring: Scoring, pairs: Any = None) -> MixedSearch:
 
 
 def scores(
-    engine: SearchEngine, queries: Sequence[Letters], subjects: Subjects
+    engine: SearchEngine, queries: Sequence[Letters], subjects: SequenceSet
 ) -> list[NDArray[np.int32]]:
     """The scores of each query; all cells are counted."""
     done: list[int] = []

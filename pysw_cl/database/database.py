@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..checkpoint.container import is_sealed
-from ..engines.search.contract import Subjects
+from ..engines.search.contract import part_of
 from ..errors import InputError, SequenceError, file_name, is_iterable, printable
 from ..results.formats import PACKED
 from ..results.formats.files import written
@@ -182,15 +182,14 @@ class Database:
         what = f"record {one.name!r} (number {first + 1:,}) of {where}"
         scoring.check_letters(one.letters, what)
 
-    def parts(self, most_letters: int) -> Iterator[Subjects]:
+    def parts(self, most_letters: int) -> Iterator[SequenceSet]:
         """The sequences that have letters, by their ranks, in parts of so many letters at most, or
         of one sequence."""
         starts, ends, first = self.by_length.starts, self.by_length.ends[: self.full], 0
         while first < len(ends):
             start = int(starts[first])
             stop = max(first + 1, int(np.searchsorted(ends, start + most_letters, "right")))
-            letters = self.by_length.read(start, int(ends[stop - 1]))
-            yield Subjects(letters, np.append(starts[first:stop], ends[stop - 1]) - start)
+            yield part_of(self.by_length, first, stop)
             first = stop
 
 

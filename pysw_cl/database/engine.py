@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,10 +16,12 @@ from ..drivers.prepared import Batch
 from ..engines.common import FreeEnd
 from ..engines.plans import make_plan
 from ..engines.registry import row_of
-from ..engines.search.choose import search_engine as made_for
-from ..engines.search.contract import Scores, SearchEngine, Subjects
+from ..engines.search.contract import Scores, SearchEngine
+from ..engines.search.mixed import MixedSearch, mixes
 from ..engines.search.together import TogetherSearch
+from ..engines.search.vector import VectorSearch, searchable
 from ..opencl.device import get_runtime
+from ..planning.lane_sets import LANE_SETS
 from ..scoring.positions import PositionMatrix
 from ..scoring.scoring import made_of
 from ..sequences.alphabet import Letters
@@ -39,11 +41,15 @@ def search_engine(
     if not row_of(resources.plan).batches:
         return pairs
     runtime = get_runtime(resources.device)
-    lanes = make_plan(runtime, resources.plan).lanes
-    local, ends = options.mode == "local", FreeEnd.of(options.free)
+    lanes, scoring = make_plan(runtime, resources.plan).lanes, options.scoring.clamped()
+    row, local = LANE_SETS[lanes], options.mode == "local"
     if resources.kernel_times:
         runtime = runtime.timed()
-    return made_for(runtime, lanes, options.scoring.clamped(), local, ends, pairs) or pairs
+    if row.mixed is not None and local and mixes(scoring):
+        return MixedSearch(runtime, scoring, pairs)
+    if row.pairs.items == 1 and searchable(scoring):
+        return VectorSearch(runtime, lanes, scoring, local, FreeEnd.of(options.free), pairs)
+    return pairs
 
 
 class PairSearch(SearchEngine):
@@ -58,17 +64,13 @@ class PairSearch(SearchEngine):
         scores = made_of(ManyOptions, {**vars(options), "output": "score", "min_score": None})
         self._pairs, self.cells = PairAligner(scores, resources), Counter()
 
-    def hold(self, subjects: Subjects) -> SequenceSet:
-        return SequenceSet.of(subjects.letters, subjects.offsets[:-1], subjects.offsets[1:])
+    def hold(self, subjects: SequenceSet) -> SequenceSet:
+        return subjects
 
     def scores(
         self, queries: Iterable[Letters], held: Any, done: Callable[[int], None]
     ) -> Iterator[Scores]:
         for query in queries:
-            pairs: Any = [(self._matrix, one) for one in held]
-            if self._matrix is None:
-                starts = np.zeros(len(held), np.int64)
-                pairs = Batch(SequenceSet.of(query, starts, starts + len(query)), held)
             told = 0
 
             def tell(cells: int, _: int) -> None:
@@ -76,14 +78,19 @@ class PairSearch(SearchEngine):
                 done(cells - told)
                 told = cells
 
-            found = self._pairs.found(pairs, tell)
-            self.cells.update(found.stats.cells)
-            yield found.values["score"].astype(np.int32)
+            yield self.of(query, held, tell)
 
-    def of(self, query: Letters, subjects: Sequence[Letters]) -> Scores:
-        """The scores of a query with some subjects."""
-        first = self._matrix or query.tobytes()
-        found = self._pairs.found([(first, one.tobytes()) for one in subjects])
+    def of(
+        self, query: Letters, subjects: SequenceSet, tell: Callable[[int, int], None] | None = None
+    ) -> Scores:
+        """See `Pairs`; ``tell`` as `PairAligner.found` takes it."""
+        if self._matrix is None:
+            starts = np.zeros(len(subjects), np.int64)
+            pairs: Any = Batch(SequenceSet.of(query, starts, starts + len(query)), subjects)
+            pairs.again = False
+        else:
+            pairs = [(self._matrix, one) for one in subjects]
+        found = self._pairs.found(pairs, tell)
         self.cells.update(found.stats.cells)
         return found.values["score"].astype(np.int32)
 

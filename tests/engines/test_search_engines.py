@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import ALL_FREE_ENDS
+from searching import subjects_of
 from whole_reference import align_reference
 
 from pysw_cl.database.engine import search_engine
 from pysw_cl.drivers.options import Resources, SearchOptions
-from pysw_cl.engines.search.contract import SearchEngine, Subjects
+from pysw_cl.engines.search.contract import SearchEngine
 from pysw_cl.sequences.alphabet import Letters
 
 #: The engines: each is made of options and resources.
@@ -54,10 +55,6 @@ def sequences(count: int, most: int, letters: str, seed: int) -> list[Letters]:
     return sorted(found, key=len, reverse=True)
 
 
-def part_of(some: list[Letters]) -> Subjects:
-    return Subjects(np.concatenate(some), np.cumsum([0, *map(len, some)], dtype=np.int64))
-
-
 def reference(query: Letters, subject: Letters, options: SearchOptions) -> int:
     codes = options.scoring.encode(query, "query"), options.scoring.encode(subject, "target")
     return align_reference(*codes, options.scoring, options.mode, options.free).score
@@ -70,7 +67,7 @@ def check(make: Callable[..., SearchEngine], sizes: tuple[int, int, int], **give
     letters = min(options.scoring.letters, AMINO, key=len)
     queries, every = sequences(4, m, letters, 1)[::-1], sequences(count, n, letters, 2)
     engine, parts = make(**given), (every[: count // 3], every[count // 3 :])
-    held = [engine.hold(part_of(some)) for some in parts]
+    held = [engine.hold(subjects_of(some)) for some in parts]
     for _ in range(2):  # they stay
         for some, on_device in zip(parts, held, strict=True):
             done = list[int]()
@@ -110,6 +107,6 @@ def test_a_long_query_and_a_long_subject(make: Callable[..., SearchEngine]) -> N
     engine = make(sub_score="BLOSUM62")
     each = SearchOptions().scoring.pair_scores(giant, giant)
     own = [int(each[:k].sum()) for k in (40_000, 35_000, 10)]
-    held = engine.hold(part_of([giant, giant[:35_000], giant[:10]]))
+    held = engine.hold(subjects_of([giant, giant[:35_000], giant[:10]]))
     (found,) = engine.scores([giant], held, lambda _: None)
     assert found.tolist() == own

@@ -16,7 +16,6 @@ from searching import (
     letters,
     mixed,
     scores,
-    sequences_of,
     subjects_of,
     vector,
 )
@@ -68,7 +67,7 @@ def test_local_scores_are_those_of_parasail(
     query = np.resize(drawn(m, 1, 400)[0], m)
     subjects = subjects_of([*drawn(m + 1, 150, 90), *drawn(3, 2, 400), *relatives(2, query, 20)])
     (found,) = scores(engine(PROTEIN), [query], subjects)
-    assert found.tolist() == expected(query, sequences_of(subjects), PROTEIN).tolist()
+    assert found.tolist() == expected(query, list(subjects), PROTEIN).tolist()
 
 
 @pytest.mark.parametrize("ends", FREE_ENDS)
@@ -77,7 +76,7 @@ def test_other_modes_are_those_of_parasail(ends: FreeEnd) -> None:
         query = np.resize(drawn(seed, 1, 300)[0], m)
         subjects = subjects_of([*drawn(seed + 5, 90, 120), *relatives(seed, query, 20)])
         (found,) = scores(vector(PROTEIN, ends), [query], subjects)
-        wanted = expected(query, sequences_of(subjects), PROTEIN, FREE_ENDS[ends])
+        wanted = expected(query, list(subjects), PROTEIN, FREE_ENDS[ends])
         assert found.tolist() == wanted.tolist(), (ends, m)
 
 
@@ -93,7 +92,7 @@ def test_runs_of_tryptophan_at_the_limits(engine: Callable[..., SearchEngine]) -
         pairs = Counted(PROTEIN)
         query = np.concatenate([frame[:5], letters("W" * n), frame[:7]])
         (found,) = scores(engine(PROTEIN, pairs=pairs), [query], subjects)
-        wanted = expected(query, sequences_of(subjects), PROTEIN)
+        wanted = expected(query, list(subjects), PROTEIN)
         assert found.tolist() == wanted.tolist(), n
         if engine is mixed:  # exactly those are computed again that 11 bits may not hold
             assert pairs.pairs == (wanted > limit(PROTEIN)).sum()
@@ -117,7 +116,7 @@ def test_a_long_subject_shares_its_lanes_with_none() -> None:
     for count, alone in ((2000, 0), (20, 1)):
         pairs, subjects = Counted(PROTEIN), subjects_of([long, *drawn(6, count, 200)])
         (found,) = scores(vector(PROTEIN, pairs=pairs), [query], subjects)
-        assert found.tolist() == expected(query, sequences_of(subjects), PROTEIN).tolist()
+        assert found.tolist() == expected(query, list(subjects), PROTEIN).tolist()
         assert (pairs.pairs > 0) == alone
 
 
@@ -150,7 +149,7 @@ def test_strips_of_mixed_searches(
     subjects = subjects_of([*drawn(9, 41, 60), *drawn(10, 3, 300), *relatives(1, queries[1], 9)])
     found = scores(mixed(PROTEIN), queries, subjects)
     for query, one in zip(queries, found, strict=True):
-        assert one.tolist() == expected(query, sequences_of(subjects), PROTEIN).tolist()
+        assert one.tolist() == expected(query, list(subjects), PROTEIN).tolist()
     search.SearchGeometry.of.cache_clear()
 
 
@@ -170,7 +169,7 @@ def test_other_scorings(engine: Any, scoring: Scoring) -> None:
     query = np.resize(drawn(1, 1, 99, alphabet)[0], 70)
     subjects = subjects_of([*drawn(2, 80, 130, alphabet), query[10:60], query])
     (found,) = scores(engine(scoring), [query], subjects)
-    assert found.tolist() == expected(query, sequences_of(subjects), scoring).tolist()
+    assert found.tolist() == expected(query, list(subjects), scoring).tolist()
 
 
 def test_lanes_without_instructions_of_their_own() -> None:
@@ -180,7 +179,7 @@ def test_lanes_without_instructions_of_their_own() -> None:
     engine = vector(PROTEIN)
     engine.runtime = engine.runtime._with(programs={}, source_of=without_avx)
     (found,) = scores(engine, [query], subjects)
-    assert found.tolist() == expected(query, sequences_of(subjects), PROTEIN).tolist()
+    assert found.tolist() == expected(query, list(subjects), PROTEIN).tolist()
 
 
 @pytest.mark.parametrize("taken", [0, 1])
@@ -194,5 +193,5 @@ def test_searches_that_nobody_takes(taken: int) -> None:
     for _ in range(taken):
         next(left)
     for query, found in zip(queries[::-1], engine.scores(queries[::-1], held, print), strict=True):
-        assert found.tolist() == expected(query, sequences_of(subjects), PROTEIN).tolist()
+        assert found.tolist() == expected(query, list(subjects), PROTEIN).tolist()
     engine.close()

@@ -7,21 +7,21 @@ import time
 import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyopencl as cl
 import pytest
-from searching import Letters, expected, mixed, scores, sequences_of, subjects_of, vector
+from searching import Letters, expected, mixed, scores, subjects_of, vector
 
 from pysw_cl import Searcher
 from pysw_cl.engines.search import together
-from pysw_cl.engines.search.contract import Scores, SearchEngine, Subjects
+from pysw_cl.engines.search.contract import Scores, SearchEngine
 from pysw_cl.engines.search.together import Member, TogetherSearch
 from pysw_cl.errors import DeviceError, DeviceMemoryError, RecomputedWarning
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.scoring.scoring import make_scoring
+from pysw_cl.sequences.sequence_set import SequenceSet
 
 Random = np.random.Generator
 
@@ -48,10 +48,9 @@ class Made(SearchEngine):
             kind = DeviceMemoryError if self.rng.random() < 0.5 else DeviceError
             raise kind(f"{self.name} failed")
 
-    def hold(self, subjects: Subjects) -> Any:
+    def hold(self, subjects: SequenceSet) -> Any:
         self.meet()
-        assert len(subjects) and subjects.offsets[0] == 0
-        assert subjects.offsets[-1] == len(subjects.letters)
+        assert len(subjects) and subjects.lengths.sum() == len(subjects.letters)
         self.there += 1
         return subjects
 
@@ -59,18 +58,17 @@ class Made(SearchEngine):
         self, queries: Iterable[Letters], held: Any, done: Callable[[int], None]
     ) -> Iterator[Scores]:
         own, waiting = np.empty(len(held), np.int32), deque[Letters]()
-        ends = held.offsets.tolist()
         for query in [*queries, None] if self.rng.random() < 0.1 else iter(queries):
             if query is not None:
                 waiting.append(query)
             while len(waiting) > 2:
-                yield self.take(waiting.popleft(), held, ends, own)
+                yield self.take(waiting.popleft(), held, own)
         while waiting:
-            yield self.take(waiting.popleft(), held, ends, own)
+            yield self.take(waiting.popleft(), held, own)
 
-    def take(self, query: Letters, held: Any, ends: list[int], own: Scores) -> Scores:
+    def take(self, query: Letters, held: Any, own: Scores) -> Scores:
         self.meet()
-        own[:] = [score(query, held.letters[a:b]) for a, b in pairwise(ends)]
+        own[:] = [score(query, one) for one in held]
         self.cells["made"] += len(query) * len(held.letters)
         return own
 
@@ -90,7 +88,7 @@ def sequences(rng: Random, count: int, most: int) -> list[Letters]:
 def wild(engine: TogetherSearch, rng: Random) -> None:
     """Let shares be of any sizes, at any time."""
 
-    def shares(subjects: Subjects) -> list[tuple[Member, int]]:
+    def shares(subjects: SequenceSet) -> list[tuple[Member, int]]:
         stops = np.sort(rng.integers(0, len(subjects) + 1, len(engine.members) - 1))
         order = rng.permutation(len(engine.members)).tolist()
         ends = [*stops.tolist(), len(subjects)]
@@ -125,12 +123,9 @@ def test_shares_of_any_sizes_and_faults_anywhere(seed: int, monkeypatch: Any) ->
         for _ in range(4):
             queries, told = sequences(rng, int(rng.integers(1, 20)), 9), list[int]()
             for part, one in zip(parts, held, strict=True):
-                ends = part.offsets.tolist()
                 rows = engine.scores(iter(queries), one, told.append)
                 for query, found in zip(queries, rows, strict=True):
-                    known = [score(query, part.letters[a:b])
-                             for a, b in pairwise(ends)]  # fmt: skip
-                    assert found.tolist() == known
+                    assert found.tolist() == [score(query, one) for one in part]
             letters = sum(len(part.letters) for part in parts)
             assert sum(told) == sum(map(len, queries)) * letters
         for one in held:
@@ -193,7 +188,7 @@ def test_shares_follow_the_speed(slow: float, monkeypatch: Any) -> None:
     rng = np.random.default_rng(3)
 
     class Timed(Made):
-        def take(self, query: Letters, held: Any, ends: list[int], own: Scores) -> Scores:
+        def take(self, query: Letters, held: Any, own: Scores) -> Scores:
             speed = 4e6 if self.name == "a" else 4e6 * slow
             time.sleep(len(query) * len(held.letters) / speed)
             return own
@@ -203,7 +198,7 @@ def test_shares_follow_the_speed(slow: float, monkeypatch: Any) -> None:
     queries = [np.full(9, 65, np.uint8)] * 12
     for _ in range(3):
         list(engine.scores(queries, held, lambda cells: None))
-    letters = {one.member.device: one.letters for one in held.shares}
+    letters = {one.member.device: len(one.subjects.letters) for one in held.shares}
     if slow < together.LEAST_SHARE:
         assert [*letters] == ["a"]
     else:
@@ -244,7 +239,7 @@ def test_hits_are_the_same_bytes(mode: Any, most: int, monkeypatch: Any) -> None
         known = rows(s)
     for seed in range(6):
         with Searcher(targets, mode=mode, device=both) as s:
-            engine = s._ready()
+            engine = s._ready(s._options, None)
             assert isinstance(engine, TogetherSearch)
             engine.most_letters = most
             wild(engine, np.random.default_rng(seed))
@@ -274,7 +269,7 @@ def test_engines_of_two_kinds() -> None:
     amino = np.frombuffer(b"ARNDCQEGHILKMFPSTWYV", np.uint8)
     some = [amino[rng.integers(0, 20, int(m))] for m in rng.integers(1, 60, 40)]
     subjects, queries = subjects_of(some), some[:15]
-    known = [expected(query, sequences_of(subjects), scoring).tolist() for query in queries]
+    known = [expected(query, list(subjects), scoring).tolist() for query in queries]
     for seed in range(4):
         engine = TogetherSearch([mixed, vector], lambda make: make(scoring))
         wild(engine, np.random.default_rng(seed))
@@ -291,7 +286,7 @@ def test_threads_share_a_searcher_on_several_devices() -> None:
     targets, query = proteins(rng, 60), proteins(rng, 3)[:1]
     found = list[Any]()
     with Searcher(targets, device=halves()) as s:
-        wild(s._ready(), rng)  # type: ignore[arg-type]
+        wild(s._ready(s._options, None), rng)  # type: ignore[arg-type]
         threads = [
             threading.Thread(target=lambda: found.append(next(s.search(query))[0].score))
             for _ in range(6)

@@ -1,39 +1,30 @@
 """The search contract: what an engine computes for a database search.
 
-A database comes in parts, `Subjects`, which stay on the device for as long as there is room.  The
-engine gives the exact score of each query with each subject of a part.  All else is done above it:
-which hits are the best, where they end, and their paths, which are found pair by pair.
+A database comes in parts, which stay on the device for as long as there is room.  The engine gives
+the exact score of each query with each subject of a part.  All else is done above it: which hits
+are the best, where they end, and their paths, which are found pair by pair.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...sequences.alphabet import Letters
+from ...sequences.sequence_set import SequenceSet
 
 Scores = NDArray[np.int32]
 
 
-@dataclass(frozen=True, eq=False)
-class Subjects:
-    """A part of a database: subject ``k`` is ``letters[offsets[k]:offsets[k + 1]]``.
-
-    None is empty, and their lengths never rise.  Letters are ASCII in either case, perhaps in a
-    file that is mapped into memory.  Queries and subjects have letters of the scoring's alphabet
-    only, or others that it has a code for."""
-
-    letters: Letters
-    #: int64, one more than there are subjects, from 0 to all letters.
-    offsets: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
+def part_of(sequences: SequenceSet, first: int, stop: int) -> SequenceSet:
+    """The sequences from ``first`` up to ``stop``, with their letters alone."""
+    starts, ends = sequences.starts[first:stop], sequences.ends[first:stop]
+    letters = sequences.read(int(starts[0]), int(ends[-1]))
+    return SequenceSet.of(letters, starts - starts[0], ends - starts[0])
 
 
 class SearchEngine:
@@ -50,9 +41,13 @@ class SearchEngine:
     #: Of several devices those that failed, while others did their work.
     failed: Sequence[Any] = ()
 
-    def hold(self, subjects: Subjects) -> Any:
+    def hold(self, subjects: SequenceSet) -> Any:
         """Put a part on the device, perhaps while scores of another one are computed.  What this
-        gives is for `scores` and `free`."""
+        gives is for `scores` and `free`.
+
+        No subject is empty, their lengths never rise, and nothing lies between or beside them.
+        Letters are ASCII in either case, perhaps in a file that is mapped into memory.  Queries and
+        subjects have letters of the scoring's alphabet only, or others that it has a code for."""
         raise NotImplementedError
 
     def scores(
@@ -79,7 +74,7 @@ class Pairs(Protocol):
 
     cells: Counter[str]
 
-    def of(self, query: Letters, subjects: Sequence[Letters]) -> Scores:
+    def of(self, query: Letters, subjects: SequenceSet) -> Scores:
         """The scores of a query with some subjects."""
 
     def close(self) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -23,9 +22,10 @@ from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.search import LONG_SHARE, SearchGeometry
 from ...scoring.scoring import Scoring
 from ...sequences.alphabet import NO_CODE, Letters
+from ...sequences.sequence_set import SequenceSet
 from ..batch.kept import RetainedMemory
 from ..batch.scores import LEAST_MATCHES
-from .contract import Pairs, Scores, SearchEngine, Subjects
+from .contract import Pairs, Scores, SearchEngine
 from .vector import CODES
 
 #: The highest number of 11 bits.
@@ -72,7 +72,7 @@ def limit(scoring: Scoring) -> int:
 class Held:
     """A part of a database on the device."""
 
-    subjects: Subjects
+    subjects: SequenceSet
     buffers: Buffers
     turns_buffer: Any
     firsts_buffer: Any
@@ -126,11 +126,11 @@ class MixedSearch(SearchEngine):
         #: Events of the query before: it may use the bus.
         self._last: list[Any] = []
 
-    def hold(self, subjects: Subjects) -> Held:
+    def hold(self, subjects: SequenceSet) -> Held:
         """See `SearchEngine.hold`."""
         runtime = self.runtime.beside(AHEAD)  # other parts may be searched meanwhile
         buffers, count = Buffers(runtime), len(subjects)
-        lengths = np.diff(subjects.offsets)
+        lengths = subjects.lengths
         words = 1 + (lengths[::2] + 1) // 2
         firsts = np.concatenate([[0], np.cumsum(words)])
         turns = buffers.empty(4 * (int(firsts[-1]) + 1))
@@ -145,7 +145,7 @@ class MixedSearch(SearchEngine):
             lay = BoundKernel(runtime, LAY_OUT, {})
             lay.bind(
                 letters=letters,
-                starts=own.of(subjects.offsets[:-1]),
+                starts=own.of(subjects.starts),
                 lengths=own.of(lengths.astype(np.int32)),
                 count=count,
                 codes=own.of(codes),
@@ -175,27 +175,19 @@ class MixedSearch(SearchEngine):
     def scores(
         self, queries: Iterable[Letters], held: Any, done: Callable[[int], None]
     ) -> Iterator[Scores]:
-        """See `SearchEngine.scores`.  The first queries begin now."""
-        under_way, left = deque[tuple[Letters, Slot]](), iter(queries)
-        for slot, query in zip(self._slots, left, strict=False):
-            self._launch(query, held, slot)
-            under_way.append((query, slot))
-        return self._taken(under_way, left, held, done)
+        """See `SearchEngine.scores`."""
+        left = iter(queries)
 
-    def _taken(
-        self,
-        under_way: deque[tuple[Letters, Slot]],
-        left: Iterator[Letters],
-        held: Held,
-        done: Callable[[int], None],
-    ) -> Iterator[Scores]:
-        """The scores of queries that are under way, and of those that are ``left`` after them."""
+        def begun(slots: list[Slot]) -> Iterator[tuple[Letters, Slot]]:
+            for slot, query in zip(slots, left, strict=False):
+                self._launch(query, held, slot)
+                yield query, slot
+
+        under_way = deque(begun(self._slots))
         while under_way:
             query, slot = under_way.popleft()
             found = self._take(query, slot, held, done)
-            for other in islice(left, 1):
-                self._launch(other, held, slot)
-                under_way.append((other, slot))
+            under_way.extend(begun([slot]))
             yield found
 
     def _launch(self, query: Letters, held: Held, slot: Slot) -> None:
@@ -290,9 +282,7 @@ class MixedSearch(SearchEngine):
         self.cells["search/mixed/11"] += cells
         unsure = np.flatnonzero(found > limit(self.scoring))
         if len(unsure):
-            ends, letters = subjects.offsets, subjects.letters
-            places = zip(ends[unsure].tolist(), ends[unsure + 1].tolist(), strict=True)
-            found[unsure] = self._pairs.of(query, [letters[a:b] for a, b in places])
+            found[unsure] = self._pairs.of(query, subjects.take(unsure))
         done(cells)
         return found
 

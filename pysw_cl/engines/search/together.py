@@ -21,7 +21,8 @@ import numpy as np
 
 from ...errors import DeviceError, RecomputedWarning, warn
 from ...sequences.alphabet import Letters
-from .contract import Scores, SearchEngine, Subjects
+from ...sequences.sequence_set import SequenceSet
+from .contract import Scores, SearchEngine, part_of
 
 #: Queries that a device may be ahead of the slowest one, at least and at most, and bytes of scores.
 LEAST_AHEAD, MOST_AHEAD, AHEAD_BYTES = 4, 64, 1 << 24
@@ -56,10 +57,10 @@ class Member:
         """Make the engine."""
         self.engine = self._make(self.device)
 
-    def measure(self, subjects: Subjects, query: Letters) -> None:
+    def measure(self, subjects: SequenceSet, query: Letters) -> None:
         """Find the speed, by the beginning of a query and the shortest subjects."""
-        first = int(np.searchsorted(subjects.offsets[:-2], subjects.offsets[-1] - PIECE))
-        piece, query = slice_of(subjects, first, len(subjects)), query[:QUERY]
+        first = int(np.searchsorted(subjects.starts[:-1], subjects.ends[-1] - PIECE))
+        piece, query = part_of(subjects, first, len(subjects)), query[:QUERY]
         held = self.engine.hold(piece)
         for _ in range(2):  # kernels are built in the first turn
             began = perf_counter()
@@ -75,12 +76,11 @@ class Member:
 
 @dataclass(eq=False)
 class Share:
-    """Subjects from ``first`` to ``stop`` of a part, which a device holds."""
+    """Subjects of a part, from number ``first`` on, which a device holds."""
 
     member: Member
     first: int
-    stop: int
-    letters: int
+    subjects: SequenceSet
     held: Any = None
 
 
@@ -88,7 +88,7 @@ class Share:
 class Held:
     """A part of a database, and who has which share of it."""
 
-    subjects: Subjects
+    subjects: SequenceSet
     #: Scores of the queries under way.
     rows: list[Scores]
     shares: list[Share] = field(default_factory=list)
@@ -119,12 +119,12 @@ class Run:
                 if not known:  # a kernel was built
                     known, since = 1.0, now
                 elif not waited:  # only then it was never idle
-                    cells += len(self.queries[k]) * share.letters
+                    cells += len(self.queries[k]) * len(share.subjects.letters)
                     member.speed = cells, now - since
                 if not room.acquire(blocking=False):
                     waited = room.acquire()
                 if not self.stopped:  # else what is under way comes to its end
-                    self.rows[k % len(self.rows)][share.first : share.stop] = row
+                    self.rows[k % len(self.rows)][share.first :][: len(row)] = row
                     self.there.put(k)
         except BaseException as error:
             self.there.put((member, error))
@@ -145,7 +145,7 @@ class TogetherSearch(SearchEngine):
         self.most_letters = min(one.engine.most_letters for one in self.members)
         self._worked = 0.0
 
-    def hold(self, subjects: Subjects) -> Held:
+    def hold(self, subjects: SequenceSet) -> Held:
         """See `SearchEngine.hold`."""
         ahead = max(LEAST_AHEAD, min(MOST_AHEAD, AHEAD_BYTES // (4 * len(subjects))))
         held = Held(subjects, [np.empty(len(subjects), np.int32) for _ in range(ahead)])
@@ -201,28 +201,26 @@ class TogetherSearch(SearchEngine):
 
     def _give(self, held: Held) -> None:
         """Give each device its share."""
-        subjects, offsets, full = held.subjects, held.subjects.offsets, False
+        subjects, full = held.subjects, False
         while not full:
             self.free(held)
             began, first = perf_counter(), 0
             for member, stop in self._shares(subjects):
                 if stop > first:
-                    letters = int(offsets[stop] - offsets[first])
-                    held.shares.append(Share(member, first, stop, letters))
+                    held.shares.append(Share(member, first, part_of(subjects, first, stop)))
                 first = max(first, stop)
 
             def hold(share: Share) -> None:
-                some = slice_of(subjects, share.first, share.stop)
-                share.held = share.member.engine.hold(some)
+                share.held = share.member.engine.hold(share.subjects)
 
             full = self._each([(one.member, hold, one) for one in held.shares])
         held.seconds, held.lost = perf_counter() - began, 0.0
 
-    def _shares(self, subjects: Subjects) -> list[tuple[Member, int]]:
+    def _shares(self, subjects: SequenceSet) -> list[tuple[Member, int]]:
         """Who has a share, and where it ends."""
         members = self._useful()
         rates = np.cumsum([one.rate or 1.0 for one in members])
-        ends = np.searchsorted(subjects.offsets, rates / rates[-1] * subjects.offsets[-1])
+        ends = 1 + np.searchsorted(subjects.ends, rates / rates[-1] * subjects.ends[-1])
         return list(zip(members, [*ends[:-1].tolist(), len(subjects)], strict=True))
 
     def _useful(self) -> list[Member]:
@@ -236,7 +234,7 @@ class TogetherSearch(SearchEngine):
         members, letters = [one.member for one in held.shares], len(held.subjects.letters)
         if not all(one.rate and one in self.members for one in members):
             return 0.0
-        now = max(one.letters / (one.member.rate or 1.0) for one in held.shares)
+        now = max(len(one.subjects.letters) / (one.member.rate or 1.0) for one in held.shares)
         return now - letters / sum(one.rate or 0.0 for one in self._useful())
 
     def _wrong(self, held: Held, left: int) -> bool:
@@ -287,9 +285,3 @@ class TogetherSearch(SearchEngine):
         for one in self.members:
             one.thread.submit(one.close)
             one.thread.shutdown()
-
-
-def slice_of(subjects: Subjects, first: int, stop: int) -> Subjects:
-    """Some of the subjects."""
-    offsets = subjects.offsets[first : stop + 1]
-    return Subjects(subjects.letters[offsets[0] : offsets[-1]], offsets - offsets[0])

@@ -21,8 +21,9 @@ from ...planning.lane_sets import LANE_SETS, WIDE
 from ...planning.pair_batch import LONGEST
 from ...scoring.scoring import Scoring
 from ...sequences.alphabet import PIECE, Letters
+from ...sequences.sequence_set import SequenceSet
 from ..batch.scores import global_fits, local_floor, local_limit, local_width
-from .contract import Pairs, Scores, SearchEngine, Subjects
+from .contract import Pairs, Scores, SearchEngine
 from .lanes import Streams
 
 #: Codes of subjects, padding included, and how many letters a kernel loads at once.
@@ -55,7 +56,7 @@ def searchable(scoring: Scoring) -> bool:
 class Held:
     """A part of a database on the device."""
 
-    subjects: Subjects
+    subjects: SequenceSet
     lengths: NDArray[np.int64]
     buffers: Buffers
     #: Arguments of the kernel.
@@ -84,17 +85,17 @@ class VectorSearch(SearchEngine):
         self._widths = [width for width in self.lanes.widths if width >= least]
         self._scratch: Any = None
 
-    def hold(self, subjects: Subjects) -> Held:
+    def hold(self, subjects: SequenceSet) -> Held:
         """See `SearchEngine.hold`."""
         buffers, count = Buffers(self.runtime), len(subjects)
         codes = np.zeros(len(subjects.letters) + AT_ONCE, np.uint8)
         for at in range(0, len(subjects.letters), PIECE):  # without a copy of all
             letters = subjects.letters[at : at + PIECE]
             codes[at : at + len(letters)] = self.scoring.target_encoding[letters]
-        lengths = np.diff(subjects.offsets)
+        lengths = subjects.lengths
         given = {
             "codes": buffers.of(codes),
-            "starts": buffers.of(subjects.offsets[:-1]),
+            "starts": buffers.of(subjects.starts),
             "lengths": buffers.of(lengths.astype(np.int32)),
             "scores": buffers.empty(4 * count),
         }
@@ -136,9 +137,7 @@ class VectorSearch(SearchEngine):
                     left = some[scores > local_limit(self.scoring, width)]
                     tell = _counted
         if held.alone:
-            offsets, letters = held.subjects.offsets, held.subjects.letters
-            places = zip(offsets[: held.alone].tolist(), offsets[1:].tolist(), strict=False)
-            found[: held.alone] = self._pairs.of(query, [letters[a:b] for a, b in places])
+            found[: held.alone] = self._pairs.of(query, held.subjects[: held.alone])
             done(len(query) * int(held.lengths[: held.alone].sum()))
         return found
 
