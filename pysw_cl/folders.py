@@ -71,8 +71,7 @@ def cache_folder() -> Path:
 
 def say_elsewhere(folder: Path, why: str) -> None:
     """Warn that ``folder`` is used."""
-    text = f"kernels and profiles are kept in {folder}: {why} ({TROUBLE})"
-    warn(text, CacheWarning)
+    warn(f"kernels and profiles are kept in {folder}: {why} ({TROUBLE})", CacheWarning)
 
 
 def temporary_folders() -> Iterator[Path]:

@@ -54,8 +54,7 @@ class Tally:
     @property
     def needed(self) -> bool:
         """Is there anything to count with this scoring?"""
-        known = not self.scoring.by_position
-        return known and (self.scoring.protein or bool(self.scoring.unknown))
+        return not self.scoring.by_position and (self.scoring.protein or bool(self.scoring.unknown))
 
     def add(self, letters: Letters, others: bool = True) -> None:
         """Count letters (uint8, ASCII).  ``others``: may some of them be scored as others?"""
@@ -198,8 +197,7 @@ def mean_global_score(scoring: Scoring, letters: int = SIDE) -> tuple[float, flo
     usual = NUCLEOTIDES if is_nucleotide(scoring.letters) else scoring.letters
     codes = np.frombuffer((AMINO_ACIDS if scoring.protein else usual).encode(), np.uint8)
     shares = np.array(FREQUENCIES if scoring.protein else [1.0] * len(codes))
-    rng = np.random.default_rng(1)
-    drawn = rng.choice(codes, (2, letters, PAIRS), p=shares / shares.sum())
+    drawn = np.random.default_rng(1).choice(codes, (2, letters, PAIRS), p=shares / shares.sum())
     q, t = scoring.query_encoding[drawn[0]], scoring.target_encoding[drawn[1]]
     scores = _global_scores(scoring, q, t) / letters
     return float(scores.mean()), float(scores.std(ddof=1) / np.sqrt(PAIRS))

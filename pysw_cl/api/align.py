@@ -220,7 +220,6 @@ def _saved_run(store: Store, resources: AlignResources, engines: Callable[[], En
 
 
 def _on_the_left(found: Alignment, left_align: bool) -> Alignment:
-    """The result as it was asked for."""
     return found.left_aligned() if left_align and found.runs is not None else found
 
 

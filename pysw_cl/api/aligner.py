@@ -79,7 +79,6 @@ class Aligner:
         self._begin(replace(options, sub_score=options.scoring), resources)
 
     def _begin(self, options: AlignOptions, resources: AlignResources) -> None:
-        """Keep what was checked."""
         self._resources, self._given = resources, vars(options)
         self._for_output = {options.output: options}
         self._lock = threading.Lock()

@@ -59,8 +59,7 @@ class Case:
     @cached_property
     def setting(self) -> Given:
         """What the model is asked about it."""
-        scoring = cached_scoring(*KINDS[self.kind][1:])
-        return setting_of(self.runtime, self.plan, scoring, self.mode)
+        return setting_of(self.runtime, self.plan, cached_scoring(*KINDS[self.kind][1:]), self.mode)
 
     @cached_property
     def work(self) -> Work:

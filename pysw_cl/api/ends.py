@@ -126,8 +126,7 @@ def best_ends_with(
     with told(resources.progress) as run, expecting(1):
         pair = PairProgress(run, engine.plan, job.frame.shape, False, len(jobs))
         for number, one in enumerate(jobs):
-            tell = pair.strand(number).sweep()
-            cells = driver.best_ends(engine, one.problem, *asked, tell)
+            cells = driver.best_ends(engine, one.problem, *asked, pair.strand(number).sweep())
             found.append(_in_sequences(cells, one, options.strand != "plus"))
     every = np.concatenate(found)
     if len(jobs) == 1:
@@ -295,8 +294,7 @@ def _hits(ends: Any, job: Job, highest: float | None) -> list[Hit]:
                 f"{words}"
             )
     places = np.abs(places - (frame.row_end if frame.minus else frame.row, frame.column))
-    cells = np.column_stack([scores, places]).astype(np.int64).tolist()
-    return [Hit(*cell) for cell in cells]
+    return [Hit(*cell) for cell in np.column_stack([scores, places]).astype(np.int64).tolist()]
 
 
 def _rows(ends: Any) -> Any:

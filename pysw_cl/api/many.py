@@ -115,8 +115,7 @@ def align_many(
     scores.
     """
     given = locals()
-    options, resources = made_of(ManyOptions, given), made_of(Resources, given)
-    return align_many_with(pairs, options, resources)[0]
+    return align_many_with(pairs, made_of(ManyOptions, given), made_of(Resources, given))[0]
 
 
 def align_many_with(

@@ -62,8 +62,7 @@ def alignments_of(part: DonePart, options: ManyOptions) -> Iterator[Alignment]:
         for a, b in part.pairs
     ]
     common = {"mode": options.mode, "scoring": options.scoring, "free_ends": options.free}
-    rows = TableRows(pairs, part.rows, common)
-    return (Alignment(**vars(row.alignment())) for row in rows)
+    return (Alignment(**vars(row.alignment())) for row in TableRows(pairs, part.rows, common))
 
 
 def align_parts(

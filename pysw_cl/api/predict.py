@@ -131,8 +131,7 @@ def plan(
         If there is no usable device.
     """
     options = made_of(AlignOptions, {**locals(), "output": "score"})
-    rows, columns = _length(m, "m"), _length(n, "n")
-    prediction, setting, others = _asked(device, rows, columns, options, plan)
+    prediction, setting, others = _asked(device, _length(m, "m"), _length(n, "n"), options, plan)
     return replace(choice_of(setting, prediction), devices=others)
 
 

@@ -309,7 +309,6 @@ def _with_outcomes(base: Profile, outcomes: list[SubjectTuning]) -> Profile:
 
 
 def _saved(profile: Profile, path: Path | None) -> Path | None:
-    """Save a profile, and remove the measurements that it was made from."""
     try:
         saved = save(profile)
     except ProfileError as error:

@@ -210,8 +210,7 @@ def cut(tile: TileShape, given: Given, narrow: str | None) -> Sections | None:
         return None
     if given.local and tile.best and not tile.collects:
         mixed = mixed_plan(plan, scoring, tile)
-        seconds = plan.cut_cost(found.cut, m, n)
-        if mixed is not None and mixed.tile_cost(m, n) < seconds:
+        if mixed is not None and mixed.tile_cost(m, n) < plan.cut_cost(found.cut, m, n):
             return None  # strips of lanes of 11 bits are sooner done
     # in so many an alignment of all rows meets few ends
     few = int(n / max(1, plan.tuning.sections.least_aspect * m))
@@ -239,9 +238,7 @@ def _transposed(
     mixed = mixed_plan(own, scoring, tile) if given.local and tile.best else None
     if mixed is not None:
         seconds = min(seconds, mixed.tile_cost(m, n))
-    tuning = plan.tuning.sections
-    prunes = tile.after and plan.lane_set.prunes and sections is None
-    most = tuning.most_cost_beside_pruning if prunes else tuning.most_cost
+    most = plan.tuning.sections.most(tile.after and plan.lane_set.prunes and sections is None)
     return None if found.cost(n, m) >= most * seconds else _in_sections(turned, other, found)
 
 

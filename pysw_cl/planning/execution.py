@@ -81,13 +81,12 @@ class Strips:
         local = self.plan.lane_set.local_profile
         profile = 0 if local else sizes.profile_bytes(T, letters, alpha, program.striped)
         lanes = narrow and not again, narrow and crosses, program.striped
-        argmax = again * sizes.argmax_bytes(T, alpha, groups, self.chunk)
         found = {
             "query": self.grid.padded_rows << program.wide_codes,
             "state": sizes.state_bytes(T, alpha, groups, *lanes),
             "stages": 8 * groups * self.chunk,
             "profiles": max(4, groups * profile),
-            "argmax_scratch": max(4, argmax),
+            "argmax_scratch": max(4, again * sizes.argmax_bytes(T, alpha, groups, self.chunk)),
             "record": 4 * sizes.RECORD_WORDS * self.strip_groups,
             "hits": 4,  # the count of collected cells
         }

@@ -135,8 +135,7 @@ class Grid:
         # one key, because a stable sort of one array finds the runs of the pairs' own order
         key = strip.astype(np.int64) * (self.n + self.T) + step
         order = np.argsort(key, kind="stable")
-        met = np.bincount(strip, minlength=self.strips + self.B)
-        places = np.concatenate(([0], met.cumsum()))
+        places = np.concatenate(([0], np.bincount(strip, minlength=self.strips + self.B).cumsum()))
         steps = np.empty((len(order), 2), np.int32)
         steps[:, 0], steps[:, 1] = step[order], row[order]
         return steps, places.astype(np.int32)

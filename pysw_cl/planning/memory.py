@@ -16,14 +16,7 @@ from math import lcm
 from typing import NamedTuple
 
 from . import path_grid, sizes
-from .choose import (
-    choose,
-    in_boxes,
-    in_strips,
-    pipeline_bus_bytes,
-    pipeline_slots,
-    whole_pipeline,
-)
+from .choose import choose, in_boxes, in_strips, pipeline_bus_bytes, pipeline_slots, whole_pipeline
 from .execution import ByRows, HeldWhole, InParts, InStrips
 from .facts import DeviceFacts
 from .geometry import TileShape, spans
@@ -255,8 +248,7 @@ class _Sweeps:
         tiles take that a path along the diagonal crosses."""
         given = self.given
         plan, device, tuning = given.plan, given.device, given.plan.tuning.speculation
-        able = device.speculative and plan.captures_inside
-        score = given.narrow(n) if able else None
+        score = given.narrow(n) if device.speculative and plan.captures_inside else None
         if score is None or min(m, n) < tuning.least_sides * tuning.side:
             return None
         plan = plan.for_scores(score)
@@ -290,5 +282,4 @@ class _Sweeps:
         launched = min(tuning.most_tiles, 2 * max(1, capacity // moves))
         strips = -(-side // moves_plan.strip_rows)
         scratch = launched * (TILE_BYTES + 4 * strips) + 4 * sizes.RECORD_WORDS * moves_plan.B
-        total = letters + state + capacity + sum(edges) + scratch
-        return Memory(total, max(capacity, *edges))
+        return Memory(letters + state + capacity + sum(edges) + scratch, max(capacity, *edges))

@@ -112,6 +112,10 @@ class SectionTuning:
     most_cost: float = tunable(0.95, 0, 1000, "of the cost without sections")
     most_cost_beside_pruning: float = tunable(0.92, 0, 1000, "the same: sections prune nothing")
 
+    def most(self, prunable: bool) -> float:
+        """The most that another way may cost, as a share; ``prunable``: may strips be pruned?"""
+        return self.most_cost_beside_pruning if prunable else self.most_cost
+
 
 @dataclass(frozen=True)
 class TracebackTuning:

@@ -178,7 +178,6 @@ def level_shares(tuning: Tuning, m: int, n: int, held: int, levels: int, largest
     # less than ``most`` where the grid has more than its share
     scale = min(most, free / (1 - tuning.traceback.grid_share))
     inner = [share.inner * share.next**k for k in range(max(0, levels - 1))]
-    rest = sum(inner) + share.moves
-    first = min(share.first * most, share.left * (free - rest * scale))
+    first = min(share.first * most, share.left * (free - (sum(inner) + share.moves) * scale))
     found = [first, *(part * scale for part in [*inner, share.moves])]
     return [int(min(size, largest)) for size in found]

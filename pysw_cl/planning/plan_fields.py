@@ -91,8 +91,7 @@ class PlanFields:
 
     def may_be_cut(self, m: int, n: int) -> bool:
         """Do strips of m x n cells take so long that another kernel is worth its build?"""
-        rows = -(-m // self.strip_rows) * self.strip_rows
-        return rows * n >= self.tuning.sections.least_cells
+        return -(-m // self.strip_rows) * self.strip_rows * n >= self.tuning.sections.least_cells
 
     @property
     def captures_inside(self) -> bool:

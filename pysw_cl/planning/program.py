@@ -103,8 +103,7 @@ class Given:
 
     def four(self) -> bool:
         """Can narrow lanes look up the scores of four letters at once, and are there no others?"""
-        able = self.device.byte_permute and self.plan.lane_set.scores.permute4
-        return able and self.seen.four()
+        return self.device.byte_permute and self.plan.lane_set.scores.permute4 and self.seen.four()
 
     def is_held(self, m: int, n: int) -> bool:
         """Is an m x n matrix held whole?"""
@@ -140,10 +139,9 @@ def _striped_plan(plan: Plan, score: str, tile: TileShape, local: bool) -> Plan 
     if plan.alpha_fixed or score != "matrix" or not local:
         return None
     alphas = _heights(plan, plan.lane_set.striped_alphas, tile)
-    plans = [replace(plan, alpha=alpha) for alpha in alphas]
     timed = [
         (one.tile_cost(*tile.size) * striped_rows(one) / one.alpha, one)
-        for one in plans
+        for one in (replace(plan, alpha=alpha) for alpha in alphas)
         if striped(one, one.form, score, local)
     ]
     if not timed:

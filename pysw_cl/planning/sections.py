@@ -121,8 +121,7 @@ def sections_of(
     """The sections of a tile of m x n cells, ``most`` at most; None if it is as fast without them.
     ``span``: see :func:`span`.  ``overlap``: to begin with, where ``span`` is long.  ``columns``:
     special columns, at which sections end.  ``prunable``: may blocks be pruned without sections?"""
-    tuning = plan.tuning.sections
-    most = min(most, n // tuning.least_columns)
+    most = min(most, n // plan.tuning.sections.least_columns)
     if most < 2 or not plan.may_be_cut(m, n):
         return None
     return _chosen(plan, plan.machine, (m, n, span, overlap, columns, prunable, most))
@@ -133,9 +132,7 @@ def _chosen(plan: Plan, machine: Machine, asked: Asked) -> Sections | None:
     """The choice is kept by all that it depends on; plans are equal whatever they know of their
     ``machine``."""
     m, n, _, _, columns, prunable, _ = asked
-    tuning = plan.tuning.sections
-    most = tuning.most_cost_beside_pruning if prunable else tuning.most_cost
-    cut = _soonest(plan, asked, most * plan.least_cost(m, n))
+    cut = _soonest(plan, asked, plan.tuning.sections.most(prunable) * plan.least_cost(m, n))
     if cut is None:
         return None
     chosen = replace(plan, alpha=cut.alpha, B=cut.B, chunk=cut.chunk)
@@ -191,13 +188,11 @@ def _every(*values: tuple[int, ...]) -> tuple[Numbers, ...]:
 
 def sooner_by_rows(plan: Plan, scan: Plan, m: int, n: int, prunable: bool) -> bool:
     """Does the row scan surely compute an m x n tile sooner than strips do?"""
-    tuning = plan.tuning.sections
     known = f"{scan.engine}/{scan.lanes}" in scan.machine.by_subject
     if not known or not plan.may_be_cut(m, n):
         return False
-    most = tuning.most_cost_beside_pruning if prunable else tuning.most_cost
-    least = most * plan.least_cost(m, n)
-    return scan.tile_cost(m, n) < least
+    most = plan.tuning.sections.most(prunable)
+    return scan.tile_cost(m, n) < most * plan.least_cost(m, n)
 
 
 def _cuts(n: int, count: int, columns: tuple[int, ...]) -> tuple[int, ...]:

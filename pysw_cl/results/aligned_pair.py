@@ -114,8 +114,7 @@ class AlignedPair:
         return View(query, i0, i1, *turned), View(self.target.letters, j0, j1)
 
     def _pair_scores(self) -> Iterator[NDArray[np.int32]]:
-        scores = self.scoring.pair_scores
-        return on_diagonal(self.path, *self._views(), lambda _, *on: scores(*on))
+        return on_diagonal(self.path, *self._views(), lambda _, *on: self.scoring.pair_scores(*on))
 
     def pair_scores(self) -> NDArray[np.int32]:
         """The substitution score, times ``scoring.scale``, of every '=' and 'X' column in turn.

@@ -73,8 +73,7 @@ class Runs:
 
     def count(self, ops: str) -> int:
         """How many columns of the alignment are one of ``ops``."""
-        wanted = set(ops.encode("ascii"))
-        return sum(int(self.lengths @ (self.ops == op)) for op in wanted)
+        return sum(int(self.lengths @ (self.ops == op)) for op in set(ops.encode("ascii")))
 
     def in_gaps(self) -> tuple[int, int, int]:
         """The number of gaps, and of the letters of the query and of the target opposite one."""
@@ -131,16 +130,12 @@ def piece_runs(scoring: Scoring, moves: Moves, query_on: Letters, target_on: Let
 
 
 def joined(parts: Iterable[Runs]) -> Runs:
-    """The runs of a path from those of its pieces, whose arrays may be changed."""
-    ops, lengths = [np.zeros(0, np.uint8)], [np.zeros(0, np.int64)]
-    for part in parts:
-        continues = int(len(ops[-1]) > 0 and ops[-1][-1] == part.ops[0])
-        if continues:
-            lengths[-1][-1] += part.lengths[0]
-        if len(part) > continues:
-            ops.append(part.ops[continues:])
-            lengths.append(part.lengths[continues:])
-    return Runs(np.concatenate(ops), np.concatenate(lengths))
+    """The runs of a path from those of its pieces."""
+    found = [Runs(np.zeros(0, np.uint8), np.zeros(0, np.int64)), *parts]
+    if len(found) == 2:
+        return found[1]
+    ops, lengths = (np.concatenate([getattr(x, of) for x in found]) for of in ("ops", "lengths"))
+    return Runs(ops, lengths).merged()
 
 
 def consumed(moves: Moves) -> tuple[int, int]:

@@ -254,8 +254,7 @@ def move_left(
     if not scoring.gap_open and (alike & (kind != WALL) & (before[:-1] == 0)).any():
         bounds = np.searchsorted(made.lengths.cumsum(), starts, "right")  # two gaps are one now
         return move_left(made, bounds, query, target, scoring, mode, free_ends)
-    by_letters = partial(piece_runs, scoring)
-    found = joined(on_diagonal(made, View(query), View(target), by_letters))
+    found = joined(on_diagonal(made, View(query), View(target), partial(piece_runs, scoring)))
     ends = found.lengths.cumsum()
     cuts = np.union1d(ends, starts[starts > 0])
     made = Runs(found.ops[np.searchsorted(ends, cuts)], np.diff(cuts, prepend=0))

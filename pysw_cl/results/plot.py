@@ -88,8 +88,7 @@ def draw(alignment: AlignedPair, axes: Any = None) -> Any:
         points = path_points(alignment)
         axes.plot(points[:, 0], points[:, 1], color="red", linewidth=1.5, label="path")
     elif alignment.target_end is not None:
-        minus = alignment.strand == "minus"
-        row = alignment.query_start if minus else alignment.query_end
+        row = alignment.query_start if alignment.strand == "minus" else alignment.query_end
         axes.plot(alignment.target_end, row, "o", color="red", label="end")
     if axes.get_legend_handles_labels()[0]:
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=3, frameon=False)

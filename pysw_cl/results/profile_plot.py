@@ -85,7 +85,6 @@ def plot_model(profile: Profile, path: str | os.PathLike[str]) -> None:
 def _draw_search(
     axes: Any, subject: str, runs: list[Run], chosen: Mapping[str, float], units: int
 ) -> None:
-    """One subject's times over B."""
     lines: dict[tuple[Any, ...], dict[int, list[float]]] = defaultdict(dict)
     for run in runs:
         fixed = tuple(run["values"].get(name) for name in FIXED)
@@ -118,8 +117,7 @@ def _draw_search(
         axes.set_yscale("log")
     else:
         axes.set_ylim(bottom=0)
-    m, n = runs[0]["m"], runs[0]["n"]
-    axes.set_title(f"{subject}, {m:,} x {n:,} letters", fontsize="medium")
+    axes.set_title(f"{subject}, {runs[0]['m']:,} x {runs[0]['n']:,} letters", fontsize="medium")
     axes.set(xlabel="B (work-groups)", ylabel="seconds")
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.legend(fontsize="small", framealpha=0.9)

@@ -90,7 +90,6 @@ def columns_of(results: Any, pairs: Iterable[Any] | None) -> Columns:
 
 
 def _column(name: str, values: list[Any]) -> NDArray[Any]:
-    """A column from what `to_dict` gives."""
     if name in TEXTS:
         return np.array(values, "U5" if name == "strand" else object)
     if name == "identity" or float in map(type, values):
@@ -99,7 +98,6 @@ def _column(name: str, values: list[Any]) -> NDArray[Any]:
 
 
 def _of_rows(table: NDArray[Any], pairs: Iterable[Any] | None) -> Columns:
-    """The columns of `align_many`'s array."""
     names = table.dtype.names or ()
     columns: Columns = {name: table[name] for name in names}
     if "matches" in columns and "columns" in columns:
@@ -112,7 +110,6 @@ def _of_rows(table: NDArray[Any], pairs: Iterable[Any] | None) -> Columns:
 
 
 def _of_pairs(table: NDArray[Any], pairs: Iterable[Any]) -> Columns:
-    """Names and lengths of the sequences of rows."""
     listed = of_rows(table, pairs if isinstance(pairs, list | tuple) else list(pairs), "pairs")
     columns: Columns = {}
     for k, side in enumerate(("query", "target")):

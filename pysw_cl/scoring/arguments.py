@@ -90,8 +90,7 @@ def _matrix_of(scores: Any, alphabet: Any, name: str = "") -> Substitutions:
             name = usual
     words = f"matrix {name}" if name else _words(values, letters)
     values, letters, added = with_stand_ins(values, letters)
-    own = {"letters": letters, "name": name, "stand_ins": added, "substitutions": words}
-    return values, own
+    return values, {"letters": letters, "name": name, "stand_ins": added, "substitutions": words}
 
 
 def _words(values: NDArray[np.float64], letters: str) -> str:

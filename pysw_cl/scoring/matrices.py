@@ -228,8 +228,7 @@ def _scores_of(letter: str, values: Values, letters: str) -> tuple[Values, Value
         def mean(x: Values) -> Values:
             return np.asarray(np.ceil(x * unit) / unit)
 
-        corner = values[np.ix_(pair, pair)].mean()
         rows, columns = values[pair].mean(axis=0), values[:, pair].mean(axis=1)
-        return mean(rows), mean(columns), float(mean(corner))
+        return mean(rows), mean(columns), float(mean(values[np.ix_(pair, pair)].mean()))
     k = letters.index(TAKEN[letter])
     return values[k], values[:, k], float(values[k, k])

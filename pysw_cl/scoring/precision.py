@@ -92,12 +92,10 @@ class Bounds:
         if mode == "local":
             found = [("score up to", gain, LOCAL_LIMIT)]
         else:
-            fall = slack + (m + n) * self.gap_extend
-            sunk = slack + steps * self.gap_extend
             found = [
                 ("score up to", gain, UNREACHABLE_BELOW - UNREACHABLE),
-                ("score down to minus", fall, -UNREACHABLE_BELOW),
-                ("lose in gaps up to", sunk, UNREACHABLE + 2**31),
+                ("score down to minus", slack + (m + n) * self.gap_extend, -UNREACHABLE_BELOW),
+                ("lose in gaps up to", slack + steps * self.gap_extend, UNREACHABLE + 2**31),
             ]
         for what, number, limit in found:
             if number >= limit:

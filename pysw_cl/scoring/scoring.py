@@ -231,7 +231,6 @@ class Scoring:
 
     @cached_property
     def _allowed(self) -> bytes:
-        """Every byte that is a letter of the alphabet."""
         return np.flatnonzero(self.query_encoding != NO_CODE).astype(np.uint8).tobytes()
 
     @cached_property

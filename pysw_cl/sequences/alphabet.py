@@ -81,8 +81,7 @@ def translated(table: Table, letters: Letters) -> Letters:
     for start in range(0, n - 1, PIECE):
         some = np.ascontiguousarray(letters[start : start + PIECE])
         pairs = some[: len(some) // 2 * 2].view(np.uint16)
-        into = out[start : start + 2 * len(pairs)].view(np.uint16)
-        of_pairs.take(pairs, out=into, mode="clip")
+        of_pairs.take(pairs, out=out[start : start + 2 * len(pairs)].view(np.uint16), mode="clip")
     out[n - 1] = table[letters[-1]]
     out.flags.writeable = False
     return out[:n]
@@ -120,8 +119,7 @@ def first_outside(allowed: bytes, letters: Letters) -> int | None:
 
 def show_byte(byte: int) -> str:
     """A byte for a message: its letter if it can be printed, a blank by its name, or its number."""
-    shown = repr(chr(byte)) if 32 < byte < 127 else f"byte {byte}"
-    return _BLANKS.get(byte, shown)
+    return _BLANKS.get(byte, repr(chr(byte)) if 32 < byte < 127 else f"byte {byte}")
 
 
 def looks_like_path(text: str) -> bool:

@@ -62,7 +62,6 @@ class Alphabet:
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
-        """The number of each symbol."""
         return {self._key(symbol): k for k, symbol in enumerate(self.symbols)}
 
     @cached_property

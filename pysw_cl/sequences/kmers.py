@@ -148,8 +148,7 @@ def related(query: Letters, target: Letters) -> bool:
         window, row = np.divmod(found[equal], every.shape[1])
         diagonals = places[at[equal]] - row - some[window] + m
         counts += np.bincount(diagonals * BINS // (m + n), minlength=BINS + 1)
-    gathered = counts.max() > LEAST + 4 * counts.sum() / BINS
-    return bool(gathered or hits > MOST_HITS * looked)
+    return bool(counts.max() > LEAST + 4 * counts.sum() / BINS or hits > MOST_HITS * looked)
 
 
 def _slot(words: Words) -> NDArray[np.intp]:

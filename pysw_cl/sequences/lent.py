@@ -53,8 +53,7 @@ class Lent:
         whole = len(some) // PIECE * PIECE
         words = np.ascontiguousarray(some[:whole]).view(np.uint64).reshape(-1, PIECE // 8)
         rest = [zlib.crc32(some[whole:].tobytes())] if whole < len(some) else []
-        sums = np.concatenate([words @ _weights(), np.array(rest, np.uint64)])
-        return sums.clip(1)
+        return np.concatenate([words @ _weights(), np.array(rest, np.uint64)]).clip(1)
 
 
 @cache

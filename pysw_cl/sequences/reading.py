@@ -141,8 +141,7 @@ def _fasta_records(
 
 def split_header(header: bytes) -> tuple[str, str]:
     """The name and the description in a header line, whose first byte is a mark."""
-    words = header[1:].split(maxsplit=1)
-    parts = (*words, b"", b"")[:2]
+    parts = (*header[1:].split(maxsplit=1), b"", b"")[:2]
     name, description = (part.strip().decode("utf-8", "surrogateescape") for part in parts)
     return name, description
 
@@ -181,8 +180,7 @@ class _Letters:
         clean = b"" if self.refused else piece.translate(UPPER, BLANKS)
         if clean.translate(None, GOOD):
             try:
-                letters = np.frombuffer(clean, np.uint8)
-                check_letters(letters, self._place, len(self.letters), True)
+                check_letters(np.frombuffer(clean, np.uint8), self._place, len(self.letters), True)
             except SequenceError as error:
                 self.refuse(error)
         else:

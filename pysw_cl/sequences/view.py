@@ -43,8 +43,7 @@ class View:
     table: Codes | None = None
 
     def __len__(self) -> int:
-        stop = len(self.codes) if self.stop is None else self.stop
-        return stop - self.start
+        return (len(self.codes) if self.stop is None else self.stop) - self.start
 
     def read(self, start: int, stop: int) -> Codes:
         """Codes ``[start, stop)`` of the view as a contiguous uint8 array."""

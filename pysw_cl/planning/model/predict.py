@@ -199,8 +199,7 @@ class Choice:
     def second(self) -> Alternative | None:
         """The soonest way that is not the chosen one."""
         chosen = self.prediction.way, self.prediction.plan.alpha
-        others = (one for one in self.alternatives if (one.way, one.alpha) != chosen)
-        return next(others, None)
+        return next((one for one in self.alternatives if (one.way, one.alpha) != chosen), None)
 
     def __repr__(self) -> str:
         return f"<Choice for {self.prediction}; {self.prediction.plan}>"

@@ -302,7 +302,6 @@ def shipped_for(identity: Identity) -> Found:
 
 @cache
 def _shipped() -> list[Profile]:
-    """The profiles that ship."""
     read = (_read(path, "install pysw-cl again") for path in sorted(SHIPPED.glob("*.json")))
     return [profile for profile in read if profile is not None]
 

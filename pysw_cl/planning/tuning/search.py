@@ -102,8 +102,7 @@ class Race:
         for _ in self._looks():
             if len(self.left) == 2:
                 ratio = interval(self._ratios(0, 1))
-                known = ratio.high - ratio.low < 2 * LAST_WIDTH
-                if ratio.high < 0 or ratio.low >= -WORTH or known:
+                if ratio.high < 0 or ratio.low >= -WORTH or ratio.high - ratio.low < 2 * LAST_WIDTH:
                     return ratio.high < 0
         return False
 
@@ -151,8 +150,7 @@ class Race:
             if self.times[k] and trial.standing == inf:
                 medians = median(self.times[k]) - median(self.times[top])
                 least = 0.0 if k in self.left else WORTH
-                behind = max(median(self._ratios(k, top)), medians, least)
-                trial.standing = best.standing + behind
+                trial.standing = best.standing + max(median(self._ratios(k, top)), medians, least)
 
 
 def search(

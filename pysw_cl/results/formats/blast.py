@@ -45,7 +45,6 @@ class _Hits:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """The results as rows."""
         return list(self.some)
 
     def subject(self, side: int) -> Texts:

@@ -146,8 +146,7 @@ class TableRows(Columns):
 
     def some(self, chosen: list[int]) -> TableRows:
         given = None if self._given is None else [self._given[k] for k in chosen]
-        pairs = [self.pairs[k] for k in chosen]
-        return TableRows(pairs, self.table[chosen], self._common, given)
+        return TableRows([self.pairs[k] for k in chosen], self.table[chosen], self._common, given)
 
     def each(self, name: str) -> list[Any]:
         if name not in (self.table.dtype.names or ()):

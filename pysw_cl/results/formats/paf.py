@@ -38,7 +38,6 @@ class Writer(columns.Table):
 
 
 def _scores(tag: str, scores: NDArray[Any]) -> list[str]:
-    """A tag of scores."""
     if scores.dtype.kind == "i":
         return [f"{tag}:i:{n}" for n in texts(scores)]
     return [f"{tag}:f:{x:.1f}" for x in scores]

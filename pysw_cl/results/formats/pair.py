@@ -35,8 +35,7 @@ class Writer(writer.Writer):
     """Writes pairwise text."""
 
     def entry(self, row: Row) -> str:
-        shown = text(row.alignment(), self.setting.width or WIDTH, self.setting.limit)
-        return f"{shown}\n\n"
+        return text(row.alignment(), self.setting.width or WIDTH, self.setting.limit) + "\n\n"
 
 
 def text(found: AlignedPair, width: int = WIDTH, limit: int | None = None) -> str:
@@ -49,8 +48,7 @@ def text(found: AlignedPair, width: int = WIDTH, limit: int | None = None) -> st
     lines, columns = _header(found), found.columns or 0
     if columns:
         some = found if limit is None or columns <= limit else found[:limit]
-        names = [name[:NAME] for name in _names(found)]
-        lines += _lines(some, names, digits_of(some), width)
+        lines += _lines(some, [name[:NAME] for name in _names(found)], digits_of(some), width)
         if some is not found:
             lines += ["", f"# the first {limit:,} of {columns:,} columns"]
     return "\n".join(lines)
@@ -150,16 +148,14 @@ def html(found: AlignedPair) -> str:
         alike, other, gap = _span(":", ":"), _span(".", "."), _span("-", " ")
         legend = f"| match, {alike} mismatch with a positive score, {other} any other mismatch, "
         lines.append(f"{legend}{gap} gap")
-        names = [_cut(name, NAME) for name in _names(found)]
-        layout: Any = names, digits_of(found), WIDTH, True
+        layout: Any = [_cut(name, NAME) for name in _names(found)], digits_of(found), WIDTH, True
         if columns <= 2 * SHOWN:
             lines += _lines(found, *layout)
         else:
             lines += _lines(found[:SHOWN], *layout)
             lines += ["", f"... {columns - 2 * SHOWN:,} columns are not shown ..."]
             lines += _lines(found[-SHOWN:], *layout)
-    style = "line-height:1.25;overflow-x:auto"
-    return f'<pre style="{style}">' + "\n".join(lines) + "</pre>"
+    return '<pre style="line-height:1.25;overflow-x:auto">' + "\n".join(lines) + "</pre>"
 
 
 def _facts(found: AlignedPair) -> str:
@@ -185,7 +181,6 @@ def _cut(name: str, most: int) -> str:
 
 
 def _coloured(text: str, marks: str) -> str:
-    """Letters with the colours of their marks."""
     runs = groupby(zip(text, marks, strict=True), lambda both: both[1])
     return "".join(_span("".join(letter for letter, _ in run), mark) for mark, run in runs)
 

@@ -78,8 +78,7 @@ class Lines:
         except (ValueError, KeyError, OverflowError) as error:
             if isinstance(error, FormatError):
                 raise
-            what = f"no {error}" if isinstance(error, KeyError) else str(error)
-            raise self.wrong(what) from None
+            raise self.wrong(f"no {error}" if isinstance(error, KeyError) else str(error)) from None
 
     def tags(self, columns: Iterable[str]) -> dict[str, Any]:
         """Typed tags, as SAM and PAF have them: numbers as numbers, others as text."""
@@ -88,8 +87,7 @@ class Lines:
             tag = _TAG.fullmatch(column)
             if tag is None:
                 raise self.wrong(f"{column[:40]!r} is not a tag, like AS:i:42")
-            kind = {"i": int, "f": float}.get(tag[2], str)
-            found[tag[1]] = kind(tag[3])
+            found[tag[1]] = {"i": int, "f": float}.get(tag[2], str)(tag[3])
         return found
 
 

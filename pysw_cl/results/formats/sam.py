@@ -125,7 +125,6 @@ class Writer(ByQuery):
 
 
 def _number(score: int | float) -> str:
-    """A score as a tag has it."""
     return f"f:{score:.1f}" if isinstance(score, float) else f"i:{score}"
 
 

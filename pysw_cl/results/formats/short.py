@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from ...errors import InputError
+from ..aligned_pair import FIELDS
 from .columns import Columns, Table, shares
 from .writer import PROGRAM, Row, Writer, aligned_texts, without_blanks
 
@@ -81,13 +82,10 @@ class JsonLines(Writer):
         query, target, score, strand, i0, i1, j0, j1, matches, columns, cigar, second, _ = row
         known = matches is not None and columns is not None
         identity = (matches or 0) / max(1, columns or 0) if known else None
-        said = {
-            "query_name": query.name or "query", "query_length": len(query),
-            "query_start": i0, "query_end": i1, "strand": "-" if strand == "minus" else "+",
-            "target_name": target.name or "target", "target_length": len(target),
-            "target_start": j0, "target_end": j1, "score": score, "matches": matches,
-            "columns": columns, "identity": identity, "cigar": cigar,
-        }  # fmt: skip
+        ours = query.name or "query", len(query), i0, i1, "-" if strand == "minus" else "+"
+        theirs = target.name or "target", len(target), j0, j1
+        values = *ours, *theirs, score, matches, columns, identity, cigar
+        said = dict(zip(FIELDS, values, strict=True))
         if second is not None:
             said["second_best"] = second
         line = _dump(said)

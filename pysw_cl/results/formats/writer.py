@@ -217,7 +217,6 @@ class ByQuery(Writer):
 
 
 def _same(one: Letters, other: Letters) -> bool:
-    """Are two queries one?"""
     if one is other or not one.name or one.name != other.name or len(one) != len(other):
         return one is other
     return bool((one.read() == other.read()).all())
