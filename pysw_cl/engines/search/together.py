@@ -28,8 +28,8 @@ from .contract import Scores, SearchEngine, part_of
 LEAST_AHEAD, MOST_AHEAD, AHEAD_BYTES = 4, 64, 1 << 24
 #: Devices beside the first one are measured once it has this many seconds of work.
 WORTH = 0.5
-#: Letters of subjects, and of a query at most, that are measured.
-PIECE, QUERY = 1 << 22, 512
+#: Letters of subjects, and of a query at most, that are measured, for about so many seconds.
+PIECE, QUERY, MEASURED = 1 << 23, 1024, 0.1
 #: Seconds of earlier work that count for a device's speed.
 REMEMBERED = 1.0
 #: A device that would have a smaller share has none.
@@ -62,10 +62,13 @@ class Member:
         first = int(np.searchsorted(subjects.starts[:-1], subjects.ends[-1] - PIECE))
         piece, query = part_of(subjects, first, len(subjects)), query[:QUERY]
         held = self.engine.hold(piece)
-        for _ in range(2):  # kernels are built in the first turn
+        took = list[float]()
+        while sum(took[1:]) < MEASURED:  # kernels are built in the first turn
             began = perf_counter()
             list(self.engine.scores([query], held, lambda cells: None))
-        self.speed = float(len(query) * len(piece.letters)), perf_counter() - began
+            took.append(perf_counter() - began)
+        # the least one: other threads may have been in the way
+        self.speed = float(len(query) * len(piece.letters)), min(took[1:])
         self.engine.free(held)
 
     def close(self) -> None:
