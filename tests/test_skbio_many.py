@@ -23,6 +23,7 @@ from skbio_cases import TEXTS, drawn, drawn_scores, drawn_texts, same
 import pysw_cl
 import pysw_cl.skbio as ours
 from pysw_cl.errors import DeviceError, InputError
+from pysw_cl.planning.parameters import PairTuning
 from pysw_cl.skbio import encoding
 from pysw_cl.skbio.pairs import ORIGINAL
 
@@ -195,7 +196,7 @@ def test_distances_in_several_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(4)
     seqs = ["".join(rng.choice(list("ACGT"), 30)) for _ in range(9)]
     expected = ours.pair_dists(seqs, gap_cost=(5, 2))
-    monkeypatch.setattr("pysw_cl.api.all_pairs.PATHS", (7, 5000, 1 << 62))
+    monkeypatch.setattr("pysw_cl.api.all_pairs.PATHS", PairTuning(grid_pairs=7))
     assert np.array_equal(ours.pair_dists(seqs, gap_cost=(5, 2)).data, expected.data)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..drivers.batch_results import PairResults
-from ..drivers.grid import Grid, Put, Side, pairs_of, tiles
+from ..drivers.grid import Grid, Ints, Put, Side
 from ..drivers.options import MatrixOptions, Resources
 from ..drivers.prepared import Batch
 from ..planning.parameters import PairTuning
@@ -18,26 +19,33 @@ from ..scoring.scoring import Scoring
 from ..sequences.sequence_set import Lengths, SequenceSet
 from .pair_aligner import PairAligner, Tell
 
-#: Pairs, and cells, whose paths are held at once; no sequence is too long.
-PATHS = 1 << 16, 1 << 34, 1 << 62
+#: Pairs whose paths are held at once.
+PATHS = PairTuning(grid_pairs=1 << 16)
 
 
 class AllPairs:
-    """Computes a matrix of what is asked for.  ``tell(cells, pairs)`` is called as pairs are
-    done; ``stats``: what they cost."""
+    """Computes a matrix of what is asked for; ``stats``: what that costs."""
 
-    def __init__(self, options: MatrixOptions, resources: Resources, tell: Tell) -> None:
-        self._options, self._tell, self.stats = options, tell, Stats()
-        outputs = ("score", "path")
-        self._aligners = [PairAligner(options.of_pairs(one), resources) for one in outputs]
+    def __init__(
+        self, rows: Side, columns: Side, options: MatrixOptions, resources: Resources
+    ) -> None:
+        self._rows, self._columns, self._options = rows, columns, options
+        self._aligners = [
+            PairAligner(options.of_pairs(one), resources) for one in ("score", "path")
+        ]
+        self.stats = Stats()
 
-    def run(self, rows: Side, columns: Side, put: Put) -> None:
+    def run(self, put: Put, tell: Tell) -> None:
         """Compute all values; see `Grid.run`."""
-        with self._aligners[0], self._aligners[1]:
-            if self._options.output == "score":
-                self._scores(rows, columns, put)
+        with self._aligners[0] as aligner, self._aligners[1]:
+            if self._options.output == "distance":
+                grid = Grid(None, PATHS, self._distances())
+            elif aligner.batches:
+                grid = Grid(*aligner.ready(), self._scores)
             else:
-                self._distances(rows, columns, put)
+                grid = Grid(None, PairTuning(), self._scores)
+            grid.run(self._rows, self._columns, put, tell)
+        self.stats.add(grid.stats)
 
     def _found(self, path: bool, queries: SequenceSet, targets: SequenceSet) -> PairResults:
         """The results of as many queries and targets, which are aligned once."""
@@ -47,49 +55,40 @@ class AllPairs:
         self.stats.add(found.stats)
         return found
 
-    def _scores(self, rows: Side, columns: Side, put: Put) -> None:
-        aligner = self._aligners[0]
-        engine, tuning = aligner.ready() if aligner.batches else (None, PairTuning())
-        grid = Grid(engine, tuning, lambda *some: self._found(False, *some).values["score"])
-        grid.run(rows, columns, put, self._tell)
-        self.stats.add(grid.stats)
+    def _scores(self, q: Ints, t: Ints) -> NDArray[Any]:
+        sides = self._rows.of.take(q), self._columns.of.take(t)
+        return self._found(False, *sides).values["score"]
 
-    def _distances(self, rows: Side, columns: Side, put: Put) -> None:
-        """The distances of Feng & Doolittle (1996, Methods Enzymol 266, 368-382), as scikit-bio's
-        `multi_align` has them, to the last bit.  If both sides are the same, the sequence with the
-        lower number is the query.
+    def _distances(self) -> Callable[[Ints, Ints], NDArray[Any]]:
+        """What gives the distances of Feng & Doolittle (1996, Methods Enzymol 266, 368-382), as
+        scikit-bio's `multi_align` has them, to the last bit.  If both sides are the same, the
+        sequence with the lower number is the query.
 
         The score of a pair lies between that of two random sequences of the same letters, in as
         many columns and with the same gaps, and the mean of both with themselves; the distance is
         the negative logarithm of its share there, which is at least 1e-6.  All sums are of whole
         numbers, exact in any order, and a power of two that all scores have as a factor cancels
         out."""
-        scoring, same, both = self._options.scoring, rows is columns, (rows, columns)
-        itself = [self._found(False, side.of, side.of).values["score"] for side in both]
-        if same:
-            self._tell(int((rows.lengths**2).sum()), len(rows))
-        counts, scores = _letters(rows.of, columns.of, scoring)
-        for row, column in tiles(rows, columns, *PATHS):
-            numbers = rows.order[slice(*row)], columns.order[slice(*column)]
-            own = same and row == column
-            q, t = pairs_of(len(numbers[0]), len(numbers[1]), own)
-            q, t = (q[q != t], t[q != t]) if own else (q, t)
-            first, second = numbers[0][q], numbers[1][t]
+        scoring, same = self._options.scoring, self._rows is self._columns
+        rows, columns = self._rows.of, self._columns.of
+        itself = [self._found(False, side, side).values["score"] for side in (rows, columns)]
+        counts, scores = _letters(rows, columns, scoring)
+
+        def distances(q: Ints, t: Ints) -> NDArray[Any]:
+            every = np.zeros(len(q))
+            apart = np.flatnonzero(q != t) if same else np.arange(len(q))
+            q, t = q[apart], t[apart]
             if same:
-                first, second = np.minimum(first, second), np.maximum(first, second)
-            values = np.zeros((len(numbers[0]), len(numbers[1])))
-            if len(first):
-                queries, targets = rows.of.take(first), columns.of.take(second)
-                found = self._found(True, queries, targets)
-                gaps = _gaps(found, queries.lengths, targets.lengths)
-                each = np.einsum("pa,pa->p", counts[0][first] @ scores, counts[1][second])
-                mean = (itself[0][first].astype(np.int64) + itself[1][second]) / 2
-                distances = _distances(found.values["score"], gaps, each, mean, scoring)
-                values[q, t] = distances
-                if own:
-                    values[t, q] = distances
-                self._tell(int((queries.lengths * targets.lengths).sum()), len(first))
-            put(numbers[0], numbers[0] if own else numbers[1], values)
+                q, t = np.minimum(q, t), np.maximum(q, t)
+            queries, targets = rows.take(q), columns.take(t)
+            found = self._found(True, queries, targets)
+            gaps = _gaps(found, queries.lengths, targets.lengths)
+            each = np.einsum("pa,pa->p", counts[0][q] @ scores, counts[1][t])
+            mean = (itself[0][q].astype(np.int64) + itself[1][t]) / 2
+            every[apart] = _distances(found.values["score"], gaps, each, mean, scoring)
+            return every
+
+        return distances
 
 
 def _distances(

@@ -107,26 +107,25 @@ def check_together(args: Namespace) -> None:
          "minimap2 and bwa take positive penalties"),
         (args.mode == "local" and args.free_ends not in (False, (False,) * 2, (False,) * 4),
          "--free-ends goes with --mode global; --mode local leaves out what lowers the score"),
-        (args.query == args.target == "-", "QUERY and TARGET cannot both be standard input"),
         (not saved and limits != (None, None), "--disk-size and --stop-after go with --checkpoint"),
     ):  # fmt: skip
         if is_wrong:
             args.usage_error(message)
     check_output(args, args.output)
-    written, read = {"-o": args.out, "PICTURE": args.picture}, ("query", "target")
-    for (name, out), what in product(written.items(), read):
-        path = getattr(args, what)
-        there = out is not None and Path(out).exists() and Path(path).is_file()
-        if there and Path(out).samefile(path):
-            args.usage_error(f"{name} {out} is {what.upper()}, which would be overwritten")
+    check_files(args, QUERY=args.query, TARGET=args.target)
 
 
-def check_not_read(args: Namespace, **paths: str | None) -> None:
-    """End with a usage error where -o is a file that is read."""
-    for what, path in paths.items():
-        there = args.out is not None and Path(args.out).exists() and path and Path(path).is_file()
-        if path and there and Path(args.out).samefile(path):
-            args.usage_error(f"-o {args.out} is {what}, which would be overwritten")
+def check_files(args: Namespace, **read: str | None) -> None:
+    """End with a usage error where two files that are read are standard input, or one of them is
+    written, too."""
+    if [*read.values()].count("-") > 1:
+        args.usage_error(f"{' and '.join(read)} cannot both be standard input")
+    written = {"-o": args.out, "PICTURE": getattr(args, "picture", None)}
+    for (name, out), (what, path) in product(written.items(), read.items()):
+        if not out or not path or not Path(out).exists() or not Path(path).is_file():
+            continue
+        if Path(out).samefile(path):
+            args.usage_error(f"{name} {out} is {what}, which would be overwritten")
 
 
 def check_output(args: Namespace, output: str) -> None:

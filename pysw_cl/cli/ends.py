@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..results.formats import FOREIGN, end_of_name, format_of_file
 from ..results.formats.writer import row_of, without_blanks
-from .asked import check_output, options_asked, resources_asked, setting_asked, usage
+from .asked import check_files, check_output, options_asked, resources_asked, setting_asked, usage
 from .output import running
 from .parser import DEVICE, FORMAT, SCORING
 from .records import counted, every_pair, ranges, sides_of
@@ -122,6 +122,7 @@ def _paths(
 
 def _check(args: Namespace) -> None:
     """End with a usage error where arguments do not go together; choose the format."""
+    check_files(args, QUERY=args.query, TARGET=args.target)
     if args.places and args.min_separation:
         args.usage_error("--places goes without --min-separation")
     formed = (args.outfmt, args.width, args.limit) != (None,) * 3

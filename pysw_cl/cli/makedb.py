@@ -53,7 +53,11 @@ def run(args: Namespace) -> int:
         for path in args.sources:
             print(about(Database(path)))
         return 0
-    records = _counted(chain.from_iterable(map(records_of, args.sources)), args.quiet)
+    from tqdm import tqdm
+
+    hidden = args.quiet or not sys.stderr.isatty()  # else records are counted on the terminal
+    records: Any = chain.from_iterable(map(records_of, args.sources))
+    records = tqdm(records, unit=" sequences", unit_scale=True, disable=hidden, leave=False)
     lacking = set[str]() if args.names is None else names_in(args.names)
     if args.names is not None:
         records = _named(records, frozenset(lacking), lacking)
@@ -74,14 +78,6 @@ def _named(
         if one.name in names:
             lacking.discard(one.name)
             yield one
-
-
-def _counted(records: Iterator[Sequence], quiet: bool) -> Iterator[Sequence]:
-    """The records, which are counted on a terminal."""
-    from tqdm import tqdm
-
-    hidden = quiet or not sys.stderr.isatty()
-    return iter(tqdm(records, unit=" sequences", unit_scale=True, disable=hidden, leave=False))
 
 
 def names_in(path: str) -> set[str]:

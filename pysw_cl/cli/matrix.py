@@ -11,7 +11,7 @@ from ..errors import printable
 from ..results.formats import end_of_name
 from ..results.formats.files import written
 from ..results.formats.writer import without_blanks
-from .asked import check_not_read, options_asked, resources_asked, usage
+from .asked import check_files, options_asked, resources_asked, usage
 from .output import Running, progress_of
 from .parser import DEVICE, SCORING
 
@@ -62,9 +62,7 @@ def run(args: Namespace) -> int:
     with usage(args):
         options, plan = options_asked(args, MatrixOptions), engine_for(args.device, args.plan).plan
         resources_asked(args, Resources, progress=None)
-    check_not_read(args, QUERIES=args.queries, TARGETS=args.targets)
-    if args.queries == args.targets == "-":
-        args.usage_error("QUERIES and TARGETS cannot both be standard input")
+    check_files(args, QUERIES=args.queries, TARGETS=args.targets)
     paths = [args.queries] if args.targets is None else [args.queries, args.targets]
     shown = None if kind == "npy" else args.out
     with written(shown) as stream, progress_of(sys.stderr, args.quiet) as bar:

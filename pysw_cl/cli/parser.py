@@ -315,6 +315,10 @@ OPTIONS = {
         "stop at the next row after this time, like 90m or 2h, with exit code 3"),
     "--for": Option(None, "KINDS", "dna,protein,global,many",
         "what to prepare for, with commas between (default: dna,protein,global,many)", "kinds"),
+    "--budget": Option(amounts.seconds, "TIME", 60.0,
+        "how long it may take, like 30s or 5m (default: 60s)"),
+    "--plot": Option(None, "FILE", None,
+        "draw the time over B into FILE (.png, .svg, .pdf); needs matplotlib"),
     "-q --quiet": Option(bool, None, False, "no progress bar, even on a terminal"),
 }  # fmt: skip
 

@@ -47,8 +47,8 @@ def add_to(commands: Any) -> None:
             parser.declare("comparison", "--strand --output")
         parser.declare("scoring", SCORES)
         parser.declare("run", f"{DEVICE} --plan")
-    predict.add_argument(
-        "--plot", metavar="FILE", help="draw what the device's profile measured and predicts"
+    predict.declare(
+        "options", "--plot", help="draw what the device's profile measured and predicts"
     )
 
 

@@ -8,14 +8,7 @@ from typing import Any
 
 from ..results.formats import FORMATS
 from ..results.formats.writer import row_of
-from .asked import (
-    check_not_read,
-    check_output,
-    options_asked,
-    resources_asked,
-    setting_asked,
-    usage,
-)
+from .asked import check_files, check_output, options_asked, resources_asked, setting_asked, usage
 from .output import running
 from .parser import FORMAT, SCORING, count
 
@@ -70,9 +63,9 @@ def run(args: Namespace) -> int:
     _check(args)
     with usage(args):
         options = options_asked(args, SearchOptions)
-    listed, searched = list[tuple[str, int]](), Counter[str]()
-    setting = setting_asked(args, options.scoring, options.free, targets=listed, searched=searched)
-    with usage(args):
+        listed, searched = list[tuple[str, int]](), Counter[str]()
+        known = {"targets": listed, "searched": searched}
+        setting = setting_asked(args, options.scoring, options.free, **known)
         resources = resources_asked(args, Resources, progress=None)
         devices = devices_of(args.device)
         plans = [engine_for(one, args.plan).plan for one in devices]
@@ -101,7 +94,5 @@ def _check(args: Namespace) -> None:
         args.usage_error("--matrix cannot go with --match or --mismatch")
     if args.matrix is None and not own:
         args.matrix = "BLOSUM62"
-    if args.queries == args.db == "-":
-        args.usage_error("QUERIES and DB cannot both be standard input")
     check_output(args, args.output)
-    check_not_read(args, QUERIES=args.queries, DB=args.db)
+    check_files(args, QUERIES=args.queries, DB=args.db)

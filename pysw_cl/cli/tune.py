@@ -8,10 +8,9 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..api.amounts import seconds
 from .asked import usage
 from .output import progress_of
-from .parser import DEVICE, of_option
+from .parser import DEVICE
 
 if TYPE_CHECKING:
     from ..api.tune import SubjectTuning
@@ -31,13 +30,6 @@ def add_to(commands: Any) -> None:
     )
     parser.declare("run", DEVICE)
     parser.add_argument(
-        "--budget",
-        metavar="TIME",
-        type=of_option(seconds),
-        default=60.0,
-        help="how long it may take, like 30s or 5m (default: 60s)",
-    )
-    parser.add_argument(
         "--subject",
         dest="subjects",
         metavar="SUBJECT",
@@ -50,12 +42,7 @@ def add_to(commands: Any) -> None:
         action="store_false",
         help="measure anew what an interrupted tuning has measured",
     )
-    parser.add_argument(
-        "--plot",
-        metavar="FILE",
-        help="draw the time over B into FILE (.png, .svg, .pdf); needs matplotlib",
-    )
-    parser.declare("options", "-q")
+    parser.declare("options", "--budget --plot -q")
 
 
 def run(args: argparse.Namespace) -> int:

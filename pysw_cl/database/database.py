@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from io import BytesIO
-from itertools import chain
 from operator import index
 from pathlib import Path
 from typing import Any, cast
@@ -199,18 +198,18 @@ def records_of(path: str) -> Iterator[Sequence]:
     if is_sealed(Path(path)):
         yield from Database(path)
         return
-    waiting = list[Sequence]()
+    waiting = list[Sequence]()  # records without letters
 
     def on_bad(error: SequenceError) -> None:
         if not isinstance(error, NoLetters):
             raise error
         waiting.append(error.record)
 
-    for one in chain(read_sequences(path, on_bad), [None]):
+    for one in read_sequences(path, on_bad):
         yield from waiting
         waiting.clear()
-        if one is not None:
-            yield one
+        yield one
+    yield from waiting
 
 
 def _checked(sequences: Iterable[Any]) -> Iterator[Sequence]:

@@ -32,8 +32,8 @@ FORMAT = 1
 #: The columns of texts, in the order of the longest sequence first, among equals that of their
 #: sources; "records" has the number of each sequence in these.
 TEXTS = ("letters", "names", "descriptions")
-#: Bytes of a piece; texts that are put in order at once.
-PIECE, AT_ONCE = 1 << 24, 1 << 14
+#: Bytes of a piece.
+PIECE = 1 << 24
 
 
 class Spool:
@@ -61,14 +61,12 @@ class Spool:
         else:
             source = np.memmap(self._file, np.uint8, "r").data if size else b""
         starts, found, held = lengths.cumsum() - lengths, list[Any](), 0
-        for at in range(0, len(order), AT_ONCE):
-            some = order[at : at + AT_ONCE]
-            for start, length in zip(starts[some].tolist(), lengths[some].tolist(), strict=True):
-                found.append(source[start : start + length])
-                held += length
-                if held >= PIECE:
-                    yield b"".join(found)
-                    found, held = [], 0
+        for start, length in zip(starts[order], lengths[order], strict=True):
+            found.append(source[start : start + length])
+            held += length
+            if held >= PIECE:
+                yield b"".join(found)
+                found, held = [], 0
         yield b"".join(found)
 
 
@@ -77,20 +75,19 @@ def write_database(sequences: Iterable[Sequence], file: IO[bytes], sources: list
 
     What is read waits in files without a name beside ``file``, or in memory if it is one there.
     ``sources``: what they come from."""
-    folder = None if isinstance(file, BytesIO) else Path(file.name).resolve().parent
     with ExitStack() as stack:
-
-        def spool() -> Spool:
-            if folder is None:
-                return Spool(BytesIO())
-            return Spool(stack.enter_context(TemporaryFile(dir=folder)))
-
-        spools = {name: spool() for name in TEXTS}
+        spools = {}
+        for column in TEXTS:
+            own: Any = BytesIO()
+            if not isinstance(file, BytesIO):
+                folder = Path(file.name).resolve().parent
+                own = stack.enter_context(TemporaryFile(dir=folder))
+            spools[column] = Spool(own)
         for one in sequences:
             texts = (one.name, one.description)
             name, description = (text.encode("utf-8", "surrogateescape") for text in texts)
-            for column, text in zip(TEXTS, (one.read(), name, description), strict=True):
-                spools[column].add(text)
+            for spool, text in zip(spools.values(), (one.read(), name, description), strict=True):
+                spool.add(text)
         _write(file, spools, sources)
 
 

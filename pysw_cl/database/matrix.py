@@ -118,8 +118,8 @@ def matrix_of(
             if same and q is not t:
                 _put(matrix, t, q, values.T)
 
-        work = AllPairs(options, resources, teller(run, cells, pairs))
-        work.run(rows, columns, put)
+        work = AllPairs(rows, columns, options, resources)
+        work.run(put, teller(run, cells, pairs))
     advise_tally(tally, options.mode, work.stats.total_cells)
     work.stats.seconds = perf_counter() - started
     return (matrix if out is None else np.load(out, mmap_mode="r")), work.stats

@@ -64,27 +64,22 @@ class Side:
         self.of = of
         self.order: Ints = np.argsort(-of.lengths, kind="stable")
         self.lengths: Ints = of.lengths[self.order]
-        self.letters = int(self.lengths.sum())
         #: The sequences from one place to another.
         self.chunk = lru_cache(KEPT)(self._chunk)
 
     def __len__(self) -> int:
         return len(self.order)
 
-    def numbers(self, first: int, stop: int) -> Any:
-        """The numbers of these sequences in the caller's order."""
-        numbers = self.order[first:stop]
-        follow = (numbers[1:] == numbers[:-1] + 1).all()
-        return slice(int(numbers[0]), int(numbers[-1]) + 1) if follow else numbers
-
     def _chunk(self, first: int, stop: int) -> Chunk:
-        numbers, lengths, of = self.numbers(first, stop), self.lengths[first:stop], self.of
-        if isinstance(numbers, slice) and (of.starts[1:] == of.ends[:-1]).all():
-            letters = of.read(int(of.starts[numbers.start]), int(of.ends[numbers.stop - 1]))
-        else:
-            letters = np.concatenate([of[k] for k in self.order[first:stop].tolist()])
+        numbers, lengths, of = self.order[first:stop], self.lengths[first:stop], self.of
         places = np.stack([np.cumsum(lengths) - lengths, lengths], 1).astype(np.int32)
-        return Chunk(numbers, letters, places)
+        follow = (numbers[1:] == numbers[:-1] + 1).all()
+        if follow and (of.starts[1:] == of.ends[:-1]).all():
+            letters = of.read(int(of.starts[numbers[0]]), int(of.ends[numbers[-1]]))
+        else:
+            letters = np.concatenate([of[k] for k in numbers.tolist()])
+        some = slice(int(numbers[0]), int(numbers[-1]) + 1) if follow else numbers
+        return Chunk(some, letters, places)
 
     def cuts(self, count: int, letters: int, longest: int) -> list[tuple[int, int]]:
         """Where parts begin and end, of so many sequences and letters at most; none has both
@@ -114,7 +109,7 @@ def tiles(
             most // max(1, one)
             for most, one in (
                 (pairs, min(count, len(columns))),
-                (cells, min(letters, columns.letters)),
+                (cells, min(letters, int(columns.lengths.sum()))),
             )
         )
     for row in rows.cuts(max(count, 1), letters, longest):
@@ -171,13 +166,13 @@ class Tile:
 
 class Grid:
     """Computes matrices of scores.  ``engine``: None if all pairs are compared by ``others``, which
-    gives the scores of as many queries and targets, and counts what they cost."""
+    gives the values of rows and columns with these numbers, and counts what they cost."""
 
     def __init__(
         self,
         engine: BatchEngine | None,
         tuning: PairTuning,
-        others: Callable[[SequenceSet, SequenceSet], NDArray[Any]],
+        others: Callable[[Ints, Ints], NDArray[Any]],
     ) -> None:
         self.engine, self.tuning, self.others = engine, tuning, others
         self.stats = Stats()
@@ -199,9 +194,10 @@ class Grid:
             tile = Tile(above, left, own)
             if self.engine is None or above.longest * left.longest > tuning.alone_cells:
                 pairs = pairs_of(len(above), len(left), own)
-                sides = zip((rows, columns), (row, column), pairs, strict=True)
-                some = (side.of.take(side.order[first:][k]) for side, (first, _), k in sides)
-                tile.take(pairs, self.others(*some))
+                q, t = rows.order[row[0] :][pairs[0]], columns.order[column[0] :][pairs[1]]
+                values = self.others(q, t)
+                tile.scores = np.empty(tile.scores.shape, values.dtype)
+                tile.take(pairs, values)
                 self._done_with(tile)
             else:
                 width = self._width(above.longest, left.longest)

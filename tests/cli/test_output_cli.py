@@ -162,9 +162,10 @@ def test_an_input_is_never_overwritten(
             Path(out).symlink_to(path)
         elif way == "another path":
             out = str(tmp_path / ".." / tmp_path.name / Path(path).name)
-        code, printed, err = run(capsys, "align", *files, "-o", out)
-        assert (code, printed) == (2, "")
-        assert f"-o {out} is {what}, which would be overwritten" in err
+        for command in ("align", "ends"):
+            code, printed, err = run(capsys, command, *files, "-o", out)
+            assert (code, printed) == (2, "")
+            assert f"-o {out} is {what}, which would be overwritten" in err
     assert [Path(path).read_bytes() for path in files] == before
 
 

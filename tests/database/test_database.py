@@ -48,7 +48,6 @@ def shown(sequences: Iterator[Sequence] | Database) -> list[tuple[str, str, str]
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database_file, "PIECE", 16)
-    monkeypatch.setattr(database_file, "AT_ONCE", 2)
 
 
 def test_a_database_has_the_records_as_they_came(tmp_path: Path, small_pieces: None) -> None:

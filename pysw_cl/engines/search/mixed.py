@@ -127,7 +127,6 @@ class MixedSearch(SearchEngine):
         self._last: list[Any] = []
 
     def hold(self, subjects: SequenceSet) -> Held:
-        """See `SearchEngine.hold`."""
         runtime = self.runtime.beside(AHEAD)  # other parts may be searched meanwhile
         buffers, count = Buffers(runtime), len(subjects)
         lengths = subjects.lengths
@@ -175,7 +174,6 @@ class MixedSearch(SearchEngine):
     def scores(
         self, queries: Iterable[Letters], held: Any, done: Callable[[int], None]
     ) -> Iterator[Scores]:
-        """See `SearchEngine.scores`."""
         left = iter(queries)
 
         def begun(slots: list[Slot]) -> Iterator[tuple[Letters, Slot]]:
@@ -287,11 +285,9 @@ class MixedSearch(SearchEngine):
         return found
 
     def free(self, held: Any) -> None:
-        """See `SearchEngine.free`."""
         held.buffers.free()
 
     def close(self) -> None:
-        """See `SearchEngine.close`."""
         self._pairs.close()
         for slot in self._slots:
             slot.memory.free()

@@ -149,7 +149,6 @@ class TogetherSearch(SearchEngine):
         self._worked = 0.0
 
     def hold(self, subjects: SequenceSet) -> Held:
-        """See `SearchEngine.hold`."""
         ahead = max(LEAST_AHEAD, min(MOST_AHEAD, AHEAD_BYTES // (4 * len(subjects))))
         held = Held(subjects, [np.empty(len(subjects), np.int32) for _ in range(ahead)])
         self._give(held)
@@ -158,7 +157,6 @@ class TogetherSearch(SearchEngine):
     def scores(
         self, queries: Iterable[Letters], held: Any, done: Callable[[int], None]
     ) -> Iterator[Scores]:
-        """See `SearchEngine.scores`."""
         queries, letters = list(queries), len(held.subjects.letters)
         at, left = 0, sum(map(len, queries))
         while at < len(queries):
@@ -278,13 +276,11 @@ class TogetherSearch(SearchEngine):
         warn(f"the search goes on without a device: {error}", RecomputedWarning)
 
     def free(self, held: Any) -> None:
-        """See `SearchEngine.free`."""
         shares = [one for one in held.shares if one.member in self.members and one.held is not None]
         held.shares = []
         self._each([(one.member, one.member.engine.free, one.held) for one in shares])
 
     def close(self) -> None:
-        """See `SearchEngine.close`."""
         for one in self.members:
             one.thread.submit(one.close)
             one.thread.shutdown()

@@ -43,10 +43,6 @@ _HEADERS = (
 SEARCH = KernelSpec("search", (*_HEADERS.split(), "search/vector.cl"), tuple(_SPEC.split()))
 
 
-def _counted(cells: int) -> None:
-    """Cells that are computed again."""
-
-
 def searchable(scoring: Scoring) -> bool:
     """Have the subjects' letters few enough codes?"""
     return bool(scoring.matrix.shape[1] < CODES)
@@ -86,7 +82,6 @@ class VectorSearch(SearchEngine):
         self._scratch: Any = None
 
     def hold(self, subjects: SequenceSet) -> Held:
-        """See `SearchEngine.hold`."""
         buffers, count = Buffers(self.runtime), len(subjects)
         codes = np.zeros(len(subjects.letters) + AT_ONCE, np.uint8)
         for at in range(0, len(subjects.letters), PIECE):  # without a copy of all
@@ -105,7 +100,6 @@ class VectorSearch(SearchEngine):
     def scores(
         self, queries: Iterable[Letters], held: Any, done: Callable[[int], None]
     ) -> Iterator[Scores]:
-        """See `SearchEngine.scores`."""
         for query in queries:
             yield self._of_query(query, held, done)
 
@@ -123,7 +117,7 @@ class VectorSearch(SearchEngine):
                 "m": len(query),
                 "kinds": len(kinds),
             }
-            tell = done
+            again = False
             for width in self._widths:
                 some = left
                 if not self.local:
@@ -131,11 +125,12 @@ class VectorSearch(SearchEngine):
                     some, left = left[fits], left[~fits]
                 if not len(some):
                     continue
+                tell = (lambda cells: None) if again else done
                 scores = self._launch(held, some, width, given, buffers, tell)[some]
                 found[some] = scores
                 if self.local and width < WIDE:
                     left = some[scores > local_limit(self.scoring, width)]
-                    tell = _counted
+                    again = True
         if held.alone:
             found[: held.alone] = self._pairs.of(query, held.subjects[: held.alone])
             done(len(query) * int(held.lengths[: held.alone].sum()))
@@ -204,10 +199,8 @@ class VectorSearch(SearchEngine):
         return buffers.read(held.given["scores"], len(held.subjects))
 
     def free(self, held: Any) -> None:
-        """See `SearchEngine.free`."""
         held.buffers.free()
 
     def close(self) -> None:
-        """See `SearchEngine.close`."""
         self._pairs.close()
         self._own.free()
