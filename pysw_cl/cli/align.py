@@ -29,7 +29,6 @@ ONE_BY_ONE = (
 
 
 def add_to(commands: Any) -> None:
-    """Declare the subcommand."""
     parser = commands.add_parser(
         "align",
         run=run,
@@ -56,7 +55,6 @@ def add_to(commands: Any) -> None:
 
 
 def add_plot_to(commands: Any) -> None:
-    """Declare the subcommand."""
     parser = commands.add_parser(
         "plot",
         run=run,

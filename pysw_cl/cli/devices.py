@@ -27,7 +27,6 @@ UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"), (1e-12, "ps"))
 
 
 def add_to(commands: Any) -> None:
-    """Declare ``devices``."""
     what = "list the OpenCL devices and what keeps one out"
     commands.add_parser("devices", run=_devices, help=what, examples=("devices",))
 
@@ -54,7 +53,6 @@ def _devices(args: Namespace) -> int:
 
 
 def add_prepare_to(commands: Any) -> None:
-    """Declare ``prepare``."""
     parser = commands.add_parser(
         "prepare",
         run=_prepare,
@@ -80,7 +78,6 @@ def _prepare(args: Namespace) -> int:
 
 
 def add_demo_to(commands: Any) -> None:
-    """Declare ``demo``."""
     what = "align the human and the chimpanzee mitochondrion"
     parser = commands.add_parser("demo", run=_demo, help=what, examples=("demo",))
     parser.declare("run", DEVICE)
@@ -109,7 +106,6 @@ def _demo(args: Namespace) -> int:
 
 
 def add_profile_to(commands: Any) -> None:
-    """Declare ``profile``, and what it does."""
     parser = commands.add_parser(
         "profile",
         help="show, store and remove what was tuned and measured of a device",

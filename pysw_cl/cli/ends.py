@@ -30,7 +30,6 @@ COLUMNS = ("query", "target", "score", "query_end", "target_end")
 
 
 def add_to(commands: Any) -> None:
-    """Declare the subcommand."""
     parser = commands.add_parser(
         "ends",
         run=run,

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 
 def add_to(commands: Any) -> None:
-    """Declare the subcommand."""
     parser = commands.add_parser(
         "makedb",
         run=run,

@@ -20,7 +20,6 @@ ENDS = {".tsv": "tsv", ".phy": "phylip", ".npy": "npy"}
 
 
 def add_to(commands: Any) -> None:
-    """Declare the subcommand."""
     parser = commands.add_parser(
         "matrix",
         run=run,

@@ -20,7 +20,6 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 
 
 def add_to(commands: Any) -> None:
-    """Declare the subcommands."""
     predict = commands.add_parser(
         "predict",
         run=run_predict,

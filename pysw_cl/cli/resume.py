@@ -35,7 +35,6 @@ GIVEN = ("device", "plan", "disk_size")
 
 
 def add_to(commands: Any) -> None:
-    """Declare the subcommand."""
     parser = commands.add_parser(
         "resume",
         run=run,

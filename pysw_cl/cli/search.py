@@ -14,7 +14,6 @@ from .parser import FORMAT, SCORING, count
 
 
 def add_to(commands: Any) -> None:
-    """Declare the subcommand."""
     parser = commands.add_parser(
         "search",
         run=run,

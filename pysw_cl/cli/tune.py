@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 
 def add_to(commands: Any) -> None:
-    """Declare the subcommand."""
     parser = commands.add_parser(
         "tune",
         run=run,

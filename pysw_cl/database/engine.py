@@ -16,7 +16,7 @@ from ..drivers.prepared import Batch
 from ..engines.common import FreeEnd
 from ..engines.plans import make_plan
 from ..engines.registry import row_of
-from ..engines.search.contract import Scores, SearchEngine
+from ..engines.search.contract import Pairs, Scores, SearchEngine
 from ..engines.search.mixed import MixedSearch, mixes
 from ..engines.search.together import TogetherSearch
 from ..engines.search.vector import VectorSearch, searchable
@@ -52,7 +52,7 @@ def search_engine(
     return pairs
 
 
-class PairSearch(SearchEngine):
+class PairSearch(Pairs):
     """Searches by pairs: each query with every subject."""
 
     most_letters = 1 << 28

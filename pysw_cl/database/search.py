@@ -139,7 +139,10 @@ class Searcher:
         if scoring.alphabet is not None:
             raise InputError(f"a Database has plain letters; sub_score is for {scoring.alphabet}")
         self._options = replace(options, sub_score=scoring)  # made once
-        self.db, self.stats = as_database(db), Stats()
+        if not isinstance(db, Database):
+            path = isinstance(db, str | os.PathLike)
+            db = Database(db) if path else Database.from_sequences(db)
+        self.db, self.stats = db, Stats()
         self.db.check_letters(scoring)
         tally = Tally(scoring)
         tally.add_counts(self.db.letters)
@@ -259,15 +262,12 @@ class Searcher:
             self._engine_of = options.scoring
         return self._engine
 
-    def _stays(self, engine: SearchEngine) -> bool:
-        """Does the database stay on the device?"""
-        return self.db.total_letters <= engine.most_letters
-
     def _at_once(self, options: SearchOptions, matrix: PositionMatrix | None) -> int:
         """How many queries share a pass."""
         with self._lock:
-            stays = self._stays(self._ready(options, matrix))
-        return STREAMED if not stays else 1 if options.top is None else RESIDENT
+            if self.db.total_letters > self._ready(options, matrix).most_letters:
+                return STREAMED
+        return 1 if options.top is None else RESIDENT
 
     def _pass(
         self,
@@ -306,7 +306,7 @@ class Searcher:
 
     def _parts(self, engine: SearchEngine) -> Iterator[tuple[int, Any]]:
         """The parts of the database on the device, each with its first rank."""
-        stay, first, held = self._stays(engine), 0, self._held
+        stay, first, held = self.db.total_letters <= engine.most_letters, 0, self._held
         most = PART if stay else engine.most_letters // 2
         for part in () if held else self.db.parts(most):
             held.append((first, engine.hold(part)))
@@ -333,10 +333,3 @@ def searcher_of(given: Mapping[str, Any]) -> Searcher:
 def _closing(searcher: Searcher, *asked: Any) -> Iterator[Hits]:
     with searcher:
         yield from searcher.passes(*asked)
-
-
-def as_database(db: Any) -> Database:
-    """A database as the functions take it: itself, its file, or sequences."""
-    if isinstance(db, Database):
-        return db
-    return Database(db) if isinstance(db, str | os.PathLike) else Database.from_sequences(db)

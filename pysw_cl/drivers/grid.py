@@ -48,9 +48,6 @@ class Chunk:
     #: Of each the first of these letters, and how many it has (int32, n x 2).
     places: NDArray[np.int32]
 
-    def __len__(self) -> int:
-        return len(self.places)
-
     @property
     def longest(self) -> int:
         """The letters of the first one."""
@@ -193,7 +190,7 @@ class Grid:
             above, left = rows.chunk(*row), columns.chunk(*column)
             tile = Tile(above, left, own)
             if self.engine is None or above.longest * left.longest > tuning.alone_cells:
-                pairs = pairs_of(len(above), len(left), own)
+                pairs = pairs_of(*tile.scores.shape, own)
                 q, t = rows.order[row[0] :][pairs[0]], columns.order[column[0] :][pairs[1]]
                 values = self.others(q, t)
                 tile.scores = np.empty(tile.scores.shape, values.dtype)

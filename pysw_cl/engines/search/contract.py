@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,14 +68,10 @@ class SearchEngine:
         """Free all memory of the device."""
 
 
-class Pairs(Protocol):
-    """What compares a query with a few subjects pair by pair, those that an engine's lanes do not
-    suit."""
-
-    cells: Counter[str]
+class Pairs(SearchEngine):
+    """Compares pair by pair, and so a few subjects as well, those that another engine's lanes do
+    not suit."""
 
     def of(self, query: Letters, subjects: SequenceSet) -> Scores:
         """The scores of a query with some subjects."""
-
-    def close(self) -> None:
-        """Free all memory of the device."""
+        raise NotImplementedError

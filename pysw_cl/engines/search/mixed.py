@@ -223,14 +223,12 @@ class MixedSearch(SearchEngine):
                 earlier = [one for one in (ready, *last) if one.command_queue != runtime.queue]
                 if earlier:
                     cl.enqueue_barrier(runtime.queue, wait_for=earlier)
-                for k in range(sweep.geometry.strips):
-                    event = self._strip(runtime, sweep, k, given | {"launch": launch})
-                    launch += 1
-                slot.events.append(event)
+                slot.events.append(self._strips(runtime, sweep, launch, given))
+                launch += sweep.geometry.strips
         self._last = slot.events
 
-    def _strip(self, runtime: Runtime, sweep: Sweep, k: int, given: dict[str, Any]) -> Any:
-        """Enqueue the k-th strip of a sweep."""
+    def _strips(self, runtime: Runtime, sweep: Sweep, launch: int, given: dict[str, Any]) -> Any:
+        """Enqueue the strips of a sweep, the first one as this launch; returns the last event."""
         geometry = sweep.geometry
         warps = geometry.warps if runtime.facts.schedulers else 1
         defines = {
@@ -243,18 +241,14 @@ class MixedSearch(SearchEngine):
             "GAP_FIRST": self.scoring.gap_open + self.scoring.gap_extend,
             "GAP_EXTEND": self.scoring.gap_extend,
         }
-        return (
-            BoundKernel(runtime, SEARCH, defines)
-            .bind(
-                **given,
-                pairs=sweep.stop,
-                above=k * geometry.items * geometry.rows,
-                enters=int(k > 0),
-                leaves=int(k + 1 < geometry.strips),
-                active=min(geometry.active, warps),
-            )
-            .launch(sweep.groups, 32 * warps, at_once=True)
-        )
+        kernel = BoundKernel(runtime, SEARCH, defines).bind(**given, pairs=sweep.stop)
+        kernel.bind(active=min(geometry.active, warps))
+        for k in range(geometry.strips):
+            rows = k * geometry.items * geometry.rows
+            kernel.bind(launch=launch + k, above=rows, enters=int(k > 0))
+            kernel.bind(leaves=int(k + 1 < geometry.strips))
+            event = kernel.launch(sweep.groups, 32 * warps, at_once=True)
+        return event
 
     def _sweeps(self, m: int, held: Held) -> list[Sweep]:
         """The pairs that are swept together, those that take longest first."""

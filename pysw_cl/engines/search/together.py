@@ -6,14 +6,11 @@ here speeds are measured while scores are computed, and a share that is wrong is
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from itertools import takewhile
-from queue import SimpleQueue
-from threading import Semaphore
 from time import perf_counter
 from typing import Any
 
@@ -41,21 +38,17 @@ class Member:
 
     engine: SearchEngine
 
-    def __init__(self, device: Any, make: Callable[[Any], SearchEngine]) -> None:
-        self.device, self._make, self.thread = device, make, ThreadPoolExecutor(1)
+    def __init__(self, device: Any) -> None:
+        self.device, self.thread = device, ThreadPoolExecutor(1)
         #: Cells of late, and their seconds.
         self.speed = 0.0, 0.0
         self.measuring: Future[None] | None = None
 
     @property
-    def rate(self) -> float | None:
-        """Cells a second; None if that is not known."""
+    def rate(self) -> float:
+        """Cells a second; 0 if that is not known."""
         cells, seconds = self.speed
-        return cells / seconds if seconds else None
-
-    def start(self) -> None:
-        """Make the engine."""
-        self.engine = self._make(self.device)
+        return cells / seconds if seconds else 0.0
 
     def measure(self, subjects: SequenceSet, query: Letters) -> None:
         """Find the speed, by the beginning of a query and the shortest subjects."""
@@ -86,6 +79,29 @@ class Share:
     subjects: SequenceSet
     held: Any = None
 
+    def begin(self, queries: Iterable[Letters]) -> None:
+        """Queries are under way from now on."""
+        self._scores = self.member.engine.scores(queries, self.held, lambda cells: None)
+        cells, seconds = self.member.speed
+        self._known = min(1.0, REMEMBERED / seconds) if seconds else 0.0
+        self._cells, self._since = cells * self._known, perf_counter() - seconds * self._known
+        self._idle, self._last = False, Future[None]()
+
+    def submit(self, query: Letters, row: Scores) -> Future[None]:
+        """Let the device put its scores of the next query into a row of those of all."""
+        self._idle = self._idle or self._last.done()
+        self._last = self.member.thread.submit(self._next, query, row)
+        return self._last
+
+    def _next(self, query: Letters, row: Scores) -> None:
+        row[self.first :][: len(self.subjects)] = next(self._scores)
+        now = perf_counter()
+        if not self._known:  # a kernel was built
+            self._known, self._since = 1.0, now
+        elif not self._idle:  # only then the times are those of these cells
+            self._cells += len(query) * len(self.subjects.letters)
+            self.member.speed = self._cells, now - self._since
+
 
 @dataclass(eq=False)
 class Held:
@@ -100,50 +116,18 @@ class Held:
     lost: float = 0.0
 
 
-class Run:
-    """Scores of some queries under way.  ``there`` gets a share when it has those of a query, or
-    an error."""
-
-    def __init__(self, queries: Sequence[Letters], held: Held) -> None:
-        self.queries, self.stopped, self.rows = queries, False, held.rows
-        self.there = SimpleQueue[Any]()
-        self.room = {share: Semaphore(len(self.rows)) for share in held.shares}
-
-    def sweep(self, share: Share) -> Counter[str]:
-        """Compute the scores of a share; returns the cells by lanes."""
-        member, room = share.member, self.room[share]
-        (cells, seconds), waited = member.speed, False
-        known = min(1.0, REMEMBERED / seconds) if seconds else 0.0
-        cells, since = cells * known, perf_counter() - seconds * known
-        some = takewhile(lambda _: not self.stopped, self.queries)
-        try:
-            for k, row in enumerate(member.engine.scores(some, share.held, lambda cells: None)):
-                now = perf_counter()
-                if not known:  # a kernel was built
-                    known, since = 1.0, now
-                elif not waited:  # only then it was never idle
-                    cells += len(self.queries[k]) * len(share.subjects.letters)
-                    member.speed = cells, now - since
-                if not room.acquire(blocking=False):
-                    waited = room.acquire()
-                if not self.stopped:  # else what is under way comes to its end
-                    self.rows[k % len(self.rows)][share.first :][: len(row)] = row
-                    self.there.put(k)
-        except BaseException as error:
-            self.there.put((member, error))
-        counted = Counter(member.engine.cells)
-        member.engine.cells.clear()
-        return counted
-
-
 class TogetherSearch(SearchEngine):
     """Searches on several ``devices``, those first that are probably fast; ``make`` makes the
     engine of one.  The first one begins with all subjects, until the speed of others is known."""
 
     def __init__(self, devices: Iterable[Any], make: Callable[[Any], SearchEngine]) -> None:
         self.cells, self.failed = Counter(), []
-        self.members = [Member(one, make) for one in devices]
-        self._each([(one, one.start) for one in self.members])
+        self.members = [Member(one) for one in devices]
+
+        def start(member: Member) -> None:
+            member.engine = make(member.device)
+
+        self._each([(one, start, one) for one in self.members])
         # any of them may come to have all
         self.most_letters = min(one.engine.most_letters for one in self.members)
         self._worked = 0.0
@@ -180,25 +164,25 @@ class TogetherSearch(SearchEngine):
 
     def _rows(self, queries: Sequence[Letters], held: Held) -> Generator[Scores, None, None]:
         """The scores of each query, until a device fails."""
-        run, there = Run(queries, held), Counter[int]()
-        jobs = [one.member.thread.submit(run.sweep, one) for one in held.shares]
+        rows, jobs, begun = held.rows, deque[Future[None]](), 0
+        for share in held.shares:
+            share.begin(queries)
         try:
             for k in range(len(queries)):
-                while there[k] < len(jobs):
-                    message = run.there.get()
-                    if not isinstance(message, int):
-                        self._drop(*message)
+                for query in queries[begun : k + len(rows)]:
+                    row = rows[begun % len(rows)]
+                    jobs.extend(share.submit(query, row) for share in held.shares)
+                    begun += 1
+                for share in held.shares:
+                    if error := jobs.popleft().exception():
+                        self._drop(share.member, error)
                         return
-                    there[message] += 1
-                yield run.rows[k % len(run.rows)]
-                for room in run.room.values():
-                    room.release()
+                yield rows[k % len(rows)]
         finally:
-            run.stopped = True
-            for room in run.room.values():
-                room.release(len(queries))
-            for job in jobs:
-                self.cells += job.result()
+            wait([job for job in jobs if not job.cancel()])
+            for share in held.shares:
+                self.cells += share.member.engine.cells
+                share.member.engine.cells.clear()
 
     def _give(self, held: Held) -> None:
         """Give each device its share."""
@@ -226,8 +210,8 @@ class TogetherSearch(SearchEngine):
 
     def _useful(self) -> list[Member]:
         """The devices whose speed is known and that help; else the first one."""
-        least = LEAST_SHARE * sum(one.rate or 0 for one in self.members)
-        return [one for one in self.members if (one.rate or 0) > least] or self.members[:1]
+        least = LEAST_SHARE * sum(one.rate for one in self.members)
+        return [one for one in self.members if one.rate > least] or self.members[:1]
 
     def _slower(self, held: Held) -> float:
         """How much longer a letter of a query takes than with the best shares, in seconds, as far
@@ -235,8 +219,8 @@ class TogetherSearch(SearchEngine):
         members, letters = [one.member for one in held.shares], len(held.subjects.letters)
         if not all(one.rate and one in self.members for one in members):
             return 0.0
-        now = max(len(one.subjects.letters) / (one.member.rate or 1.0) for one in held.shares)
-        return now - letters / sum(one.rate or 0.0 for one in self._useful())
+        now = max(len(one.subjects.letters) / one.member.rate for one in held.shares)
+        return now - letters / sum(one.rate for one in self._useful())
 
     def _wrong(self, held: Held, left: int) -> bool:
         """Have devices failed, or are other shares worth giving them for so many letters of queries
@@ -246,7 +230,7 @@ class TogetherSearch(SearchEngine):
 
     def _measure(self, held: Held, query: Letters) -> None:
         """Measure devices whose speed is not known, beside what is computed; see if they failed."""
-        for one in [one for one in self.members if one.rate is None or one.measuring is not None]:
+        for one in [one for one in self.members if not one.rate or one.measuring is not None]:
             if one.measuring is None and one not in [share.member for share in held.shares]:
                 one.measuring = one.thread.submit(one.measure, held.subjects, query)
             elif one.measuring is not None and one.measuring.done():
