@@ -28,8 +28,8 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from cases import Row, WrongResult, pysw_cl, random_pair, write_report
-from model_tuning import pairs, tell, tuned, wait_for_builds
+from cases import Row, WrongResult, pysw_cl, random_pair, wait_for_builds, write_report
+from model_tuning import pairs, tell, tuned
 
 from pysw_cl.api.calibrate import calibrated
 from pysw_cl.engines.plans import default_plan

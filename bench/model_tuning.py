@@ -10,7 +10,7 @@ from math import exp, log
 from statistics import median
 from typing import Any
 
-from cases import Row, check, pysw_cl
+from cases import Row, check, pysw_cl, wait_for_builds
 from model_pairs import held_out
 
 from pysw_cl.api.tune import CASES, SubjectTuning
@@ -54,14 +54,6 @@ def pairs(args: argparse.Namespace) -> list[Row]:
         tell(rows[-1])
     off = median(abs(row["error"]) for row in rows)
     return [*rows, {"case": "paths, median error", "value": off, "bar": 0.1, "met": off <= 0.1}]
-
-
-def wait_for_builds(device: Any) -> bool:
-    """Wait for kernels that other processes build for later calls; were there any?"""
-    runtime = get_runtime(device)
-    building = any(one.poll() is None for one in runtime.building.values())
-    runtime.settle()
-    return building
 
 
 def tuned(args: argparse.Namespace) -> list[Row]:

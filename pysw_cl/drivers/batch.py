@@ -254,7 +254,8 @@ class Pieces:
 
     def __init__(self, whole: Part, reach: Lengths, size: int) -> None:
         counts = -(-whole.n.astype(np.int64) // size)
-        owner = np.repeat(np.arange(len(whole)), counts)
+        #: The pair of each.
+        self.owner = owner = np.repeat(np.arange(len(whole)), counts)
         #: Where the pieces of each pair begin among all.
         self.firsts = counts.cumsum() - counts
         start = (np.arange(len(owner)) - self.firsts[owner]) * size
@@ -272,7 +273,5 @@ class Pieces:
         if "target_end" not in values:
             return np.maximum.reduceat(scores, self.firsts)[None].astype(np.int32)
         row, column = values["query_end"], values["target_end"] + self.before
-        owner = np.zeros(len(row), np.int64)
-        owner[self.firsts[1:]] = 1
-        best = np.lexsort((column, row, -scores, owner.cumsum()))[self.firsts]
+        best = np.lexsort((column, row, -scores, self.owner))[self.firsts]
         return np.stack([scores[best], row[best], column[best]]).astype(np.int32)

@@ -27,7 +27,6 @@ from ..planning.path_grid import special_lines
 from ..planning.plan_fields import tile_shape
 from ..planning.sections import span
 from ..results.pair_paths import runs_of
-from ..results.stats import Stats
 from ..tiles.contract import BoxEnd, Engine
 from ..tiles.edges import Edges
 from ..tiles.graph import Progress
@@ -290,8 +289,8 @@ class TracedEnds(Costs):
                 for k in members
             ]
             letters = job.frame.region(0, job.frame.shape[0], 0, job.frame.shape[1])
-            paths, cells, launches = able.trace(*letters, job.scoring, boxes, places)
-            self.add_cost(Stats(cells, launches))
+            paths, cost = able.trace(*letters, job.scoring, boxes, places)
+            self.add_cost(cost)
             for place, k, path in zip(places, chain(*every), paths, strict=True):
                 box = boxes[place.box]
                 if box.proves(path.row, path.column):

@@ -82,8 +82,7 @@ class Batch(Sequence[tuple[bytes, bytes]]):
         ``bounds``: where each begins in ``text``, and where the last one ends."""
         letters = np.frombuffer(text, np.uint8)
         starts, ends = bounds[:-1], bounds[1:]
-        sides = (SequenceSet.of(letters, starts[k::2], ends[k::2]) for k in range(2))
-        return cls(*sides)
+        return cls(*(SequenceSet.of(letters, starts[k::2], ends[k::2]) for k in range(2)))
 
     @classmethod
     def from_arrays(
@@ -112,11 +111,8 @@ class Batch(Sequence[tuple[bytes, bytes]]):
     def __repr__(self) -> str:
         return f"<Batch of {len(self):,} pairs>"
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"queries": self._queries, "targets": self._targets}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
+    def __reduce__(self) -> Any:
+        return Batch, (self._queries, self._targets)
 
     @property
     def lengths(self) -> Lengths:

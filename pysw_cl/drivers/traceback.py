@@ -22,7 +22,6 @@ import numpy as np
 from ..errors import DeviceError
 from ..planning.parameters import TracebackTuning, Tuning
 from ..planning.path_grid import finer_grid, level_shares, level_steps
-from ..results.stats import Stats
 from ..tiles.contract import Engine, Part
 from ..tiles.special_lines import RestartPoints, SweptGrid
 from ..tiles.sweep import sweep
@@ -177,7 +176,7 @@ class SpeculativeTraceback:
         except DeviceError:  # fewer tiles need less memory, and single ones
             self.lacked = True
             self.engine.free()
-        path.add_cost(Stats(*self.engine.cost()))
+        path.add_cost(self.engine.cost())
         return path.ended or (path.row, path.column) != before
 
     def _trace(self, lines: Lines, path: Path) -> int:
@@ -336,7 +335,7 @@ class SpeculativeTraceback:
             trace = Traced(trace.moves[:made], row, column, state, False)
             break
         path.follow(trace)
-        path.add_cost(Stats(*self.engine.cost()))
+        path.add_cost(self.engine.cost())
         path.meanwhile(path)
         path.after(path)
         return last

@@ -246,11 +246,6 @@ class Runtime:
         for known in (kept, self.building, self.programs, self.unlaunched):
             known.clear()
 
-    def settle(self) -> None:
-        """Wait for the programs that other processes build."""
-        for process in list(self.building.values()):
-            process.wait()
-
     def kept(self, name: str, make: Callable[[], T]) -> T:
         """What this thread keeps under a name; ``make()`` makes it at first."""
         kept: dict[str, T] = vars(self._local)

@@ -31,7 +31,6 @@ _given: list[Any] = []
 class Quirk:
     """A deviation of some devices."""
 
-    name: str
     #: Does it apply to this (platform name, device)?
     applies: Callable[[str, Any], bool]
     #: The traits that differ, by their names in :class:`pysw_cl.planning.facts.DeviceTraits`.
@@ -98,21 +97,18 @@ def _shuffles(platform: str, device: Any) -> bool:
 
 QUIRKS: tuple[Quirk, ...] = (
     Quirk(
-        "no-compiler",
         lambda platform, device: not (device.compiler_available and device.available),
         {"usable": False},
         "the device is not available or has no online compiler, and the kernels come as source",
         "https://registry.khronos.org/OpenCL/specs/opencl-1.2.pdf",
     ),
     Quirk(
-        "big-endian",
         lambda platform, device: not device.endian_little,
         {"usable": False},
         "packed moves and edges are read back as little-endian words",
         "https://registry.khronos.org/OpenCL/specs/opencl-1.2.pdf",
     ),
     Quirk(
-        "llvmpipe",
         lambda platform, device: "rusticl" in platform.lower() and "llvmpipe" in device.name,
         {"usable": False},
         "it leaves a kernel's loops after 65,535 turns and says nothing, so results would be wrong "
@@ -120,7 +116,6 @@ QUIRKS: tuple[Quirk, ...] = (
         "https://gitlab.freedesktop.org/mesa/mesa",
     ),
     Quirk(
-        "oclgrind",
         lambda platform, device: "Oclgrind" in platform,
         {
             "lanes": "scalar32",
@@ -133,7 +128,6 @@ QUIRKS: tuple[Quirk, ...] = (
         "https://github.com/jrprice/Oclgrind",
     ),
     Quirk(
-        "pocl-barriers",
         _is_pocl_cpu,
         {"unroll": 1},
         "PoCL compiles the code between barriers once per copy: an unrolled main loop of work-item "
@@ -141,7 +135,6 @@ QUIRKS: tuple[Quirk, ...] = (
         "https://portablecl.org/docs/html/",
     ),
     Quirk(
-        "pocl-two-items",
         _is_pocl_cpu,
         {"refused_row_items": (2,)},
         "PoCL 3.0 copies the code of groups of two for each work-item, and ends the whole process "
@@ -149,7 +142,6 @@ QUIRKS: tuple[Quirk, ...] = (
         "https://github.com/pocl/pocl/issues",
     ),
     Quirk(
-        "pocl-assertion",
         lambda platform, device: (
             "Portable Computing Language" in platform and "PoCL 3." not in device.platform.version
         ),
@@ -159,7 +151,6 @@ QUIRKS: tuple[Quirk, ...] = (
         "https://github.com/pocl/pocl/issues",
     ),
     Quirk(
-        "pocl-unnamed-processor",
         _is_unnamed,
         {"prepare": name_processor},
         "PoCL 3.0 (LLVM 14) calls processors that came after it, such as AMD's Zen 5, by a name "
@@ -167,7 +158,6 @@ QUIRKS: tuple[Quirk, ...] = (
         "https://github.com/pocl/pocl/issues",
     ),
     Quirk(
-        "cpu-vectors",
         lambda platform, device: _is_cpu(device),
         {
             "lanes": "vector",
@@ -182,7 +172,6 @@ QUIRKS: tuple[Quirk, ...] = (
         "https://portablecl.org/docs/html/",
     ),
     Quirk(
-        "intel-cpu-vectors",
         lambda platform, device: "Intel" in platform and _is_cpu(device),
         {"build_options": "-DAUTO_VECTORS=0"},
         "it makes vectors of work-items, too, and takes half a minute (16 lanes of 2 rows) to many "
@@ -190,14 +179,12 @@ QUIRKS: tuple[Quirk, ...] = (
         "https://www.intel.com/content/www/us/en/docs/opencl-sdk/developer-guide-core-xeon/",
     ),
     Quirk(
-        "intel-cpu-one-lane",
         lambda platform, device: "Intel" in platform and _is_cpu(device),
         {"least_T": 2},
         "its compiler has no conversions of vectors of one element",
         "https://www.intel.com/content/www/us/en/docs/opencl-sdk/developer-guide-core-xeon/",
     ),
     Quirk(
-        "no-shuffles",
         lambda platform, device: "Oclgrind" not in platform and not _shuffles(platform, device),
         {"refused_lanes": ("packed", "mixed", "packed_profile", "warp32")},
         "lanes in lock step hand each other values by shuffles, which this device lacks",
@@ -205,7 +192,6 @@ QUIRKS: tuple[Quirk, ...] = (
     ),
     *(
         Quirk(
-            f"amd-wavefronts-of-{width}",
             lambda platform, device, width=width: (  # type: ignore[misc]
                 "AMD Accelerated" in platform
                 and not _is_cpu(device)
@@ -218,14 +204,12 @@ QUIRKS: tuple[Quirk, ...] = (
         for width in (32, 64)
     ),
     Quirk(
-        "intel-sub-groups",
         lambda platform, device: "Intel" in platform and _has(device, "cl_intel_subgroups"),
         {"warp_width": 16},
         "sub-groups of 16 are had by asking for them",
         "https://registry.khronos.org/OpenCL/extensions/intel/",
     ),
     Quirk(
-        "intel-gpu-packed",
         lambda platform, device: (
             "Intel" in platform and not _is_cpu(device) and _has(device, "cl_intel_subgroups")
         ),
@@ -234,7 +218,6 @@ QUIRKS: tuple[Quirk, ...] = (
         "https://registry.khronos.org/OpenCL/extensions/intel/",
     ),
     Quirk(
-        "nvidia-packed",
         lambda platform, device: "NVIDIA" in platform and _compute_capability(device) >= 9,
         {
             "lanes": "packed",
@@ -247,7 +230,6 @@ QUIRKS: tuple[Quirk, ...] = (
         "https://docs.nvidia.com/cuda/parallel-thread-execution/",
     ),
     Quirk(
-        "nvidia-forward-progress",
         lambda platform, device: "NVIDIA" in platform,
         {"form": "ticketed", "builds_apart": True},
         "resident groups all make progress, and PTX gives the fences that OpenCL 1.2 lacks; it "

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..scoring.scoring import Scoring
-from ..sequences.view import Pairs, View
+from ..sequences.view import Pairs, View, pairs_inside
 from .edges import Edge, EdgeArray, Edges, Source
 from .slabs import BestCells, Slab, Slabs, SweepResult
 from .tile import Area, Corridor, Hit, TileJob, TileResult
@@ -49,7 +49,7 @@ class Rectangle:
     def inside(self: R, area: Area) -> R:
         """A part of it."""
         query, target = self.query.slice(area.row, area.row_end), self.target.slice(*area[2:])
-        forbidden = area.pairs(self.forbidden)
+        forbidden = pairs_inside(self.forbidden, *area)
         return replace(self, query=query, target=target, forbidden=forbidden)
 
     def tile(self, area: Area, edges: Edges, **more: Any) -> TileJob:
@@ -66,7 +66,7 @@ class Rectangle:
             edges.left.read(0, m),
             bottom=False,
             right=False,
-            forbidden=area.pairs(self.forbidden),
+            forbidden=pairs_inside(self.forbidden, *area),
             **more,
         )
 
@@ -99,7 +99,7 @@ class SweepState:
 
     def job(self, slab: Slab, area: Area, corner: int, top: Edge | None, left: Edge) -> TileJob:
         """The job of a tile."""
-        rectangle, best, forbidden = self.rectangle, self.best, self.rectangle.forbidden
+        rectangle, best = self.rectangle, self.best
         if self._columns != area[2:]:
             self._columns, self._target = area[2:], rectangle.target.read(*area[2:])
         right = self.edges.right is not None or self.n in slab.columns or best.in_last_column
@@ -117,7 +117,7 @@ class SweepState:
             count=best.want.count if best.want.among is None else area.cells,
             bottom=area.row_end < self.slabs.stop or self.gives_bottom(slab),
             right=right or area.column_end < self.n,
-            forbidden=None if forbidden is None else area.pairs(forbidden),
+            forbidden=pairs_inside(rectangle.forbidden, *area),
             after=best.after(area),
             rows=rows,
             columns=columns,

@@ -16,18 +16,7 @@ from ..planning.geometry import piped_height
 from ..scoring.precision import LOCAL_LIMIT, UNREACHABLE_BELOW
 from ..sequences.view import Frame
 from .edges import Edge, Edges, Ints, Sink
-from .tile import (
-    NO_HITS,
-    Area,
-    Bound,
-    Cells,
-    Costs,
-    Hit,
-    Hits,
-    TileResult,
-    Want,
-    best_first,
-)
+from .tile import NO_HITS, Area, Bound, Cells, Costs, Hit, Hits, TileResult, Want, best_first
 
 #: A map has at most so many rows and columns of rectangles; more tiles than that are merged.
 MOST = 64

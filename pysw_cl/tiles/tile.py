@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..errors import InternalError
 from ..planning.execution import Execution
 from ..scoring.scoring import Scoring
-from ..sequences.view import Codes, Pairs, pairs_inside
+from ..sequences.view import Codes, Pairs
 from .edges import DeviceEdge, Edge
 
 #: Cells as rows of score, row and column.
@@ -52,10 +52,6 @@ class Area(NamedTuple):
         """The smallest area that holds both."""
         rows = min(self.row, other.row), max(self.row_end, other.row_end)
         return Area(*rows, min(self.column, other.column), max(self.column_end, other.column_end))
-
-    def pairs(self, pairs: Pairs | None) -> Pairs | None:
-        """The ``pairs`` of letters inside, counted from the corner."""
-        return pairs_inside(pairs, *self)
 
 
 class Box(NamedTuple):

@@ -33,6 +33,11 @@ def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     device_has(monkeypatch, builds_apart=True)
 
 
+def wait_for_builds(runtime: Runtime) -> None:
+    for process in runtime.building.values():
+        process.wait()
+
+
 def runtime_of(text: str) -> Runtime:
     """A runtime that has built nothing, whose kernels all have this text."""
     return get_runtime("auto")._with(source_of=lambda name: text, programs={}, building={})
@@ -47,7 +52,7 @@ def test_a_program_is_built_by_another_process_and_then_read() -> None:
     other = runtime_of(RIGHT)  # of another process
     build_apart(other, [wanted])
     assert list(runtime.building.values()) == [apart] and not other.building
-    runtime.settle()
+    wait_for_builds(runtime)
     assert known_built(runtime, *wanted) and not runtime.programs
     assert build(runtime, *wanted) is runtime.programs[key_of(runtime, *wanted)]
     runtime.forget()
@@ -84,7 +89,7 @@ def test_who_needs_the_program_waits_for_the_other_process() -> None:
 def test_one_that_cannot_be_built_says_so_when_it_is_needed() -> None:
     runtime = runtime_of(WRONG)
     build_apart(runtime, [(SPEC, {})])
-    runtime.settle()
+    wait_for_builds(runtime)
     assert not known_built(runtime, SPEC, {})
     with pytest.raises(BuildError):
         build(runtime, SPEC, {})
@@ -115,7 +120,7 @@ def test_short_work_does_not_wait_for_a_build(monkeypatch: pytest.MonkeyPatch) -
     runtime = runtime_of(RIGHT)
     assert kernel.in_time(runtime, long) is long and not runtime.building
     assert kernel.in_time(runtime, short) is usual
-    runtime.settle()
+    wait_for_builds(runtime)
     assert kernel.in_time(runtime, short) is short
 
 

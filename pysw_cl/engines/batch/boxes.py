@@ -16,7 +16,7 @@ from ...planning.plan import Plan
 from ...scoring.scoring import Scoring
 from ...sequences.view import View
 from ...tiles.contract import BoxEnd, BoxPath
-from ...tiles.tile import Box
+from ...tiles.tile import Box, Costs
 from .engine import BatchEngine
 from .kept import Ints
 from .running import Running
@@ -54,25 +54,25 @@ class Boxes:
 
     def trace(
         self, query: View, target: View, scoring: Scoring, boxes: Sequence[Box], ends: list[BoxEnd]
-    ) -> tuple[list[BoxPath], dict[str, int], int]:
-        """The paths to all ``ends`` of a whole matrix, the cells by lane set, and the launches."""
+    ) -> tuple[list[BoxPath], Costs]:
+        """The paths to all ``ends`` of a whole matrix, and what they cost."""
         engine = BoxEngine(self.runtime, self.plan.lanes, scoring.clamped(), True, 0)
-        found, cells, launches = dict[int, BoxPath](), dict[str, int](), 0
+        found, cost = dict[int, BoxPath](), Costs()
         tuning = self.plan.tuning.pairs
         most = tuning.cpu_moves if engine.vectors else tuning.gpu_moves
         most = min(most, engine.most_bytes)
         try:
             for width, numbers in engine.batches(boxes, most):
                 some = {number: boxes[number] for number in numbers}
-                paths, more = engine.paths((query, target), some, ends, width, most)
+                paths, launches = engine.paths((query, target), some, ends, width, most)
                 found |= paths
-                launches += more
+                cells = sum(box.area.cells for box in some.values())
                 kind = f"batch/{engine.lanes.name}/{width}"
-                cells[kind] = cells.get(kind, 0) + sum(box.area.cells for box in some.values())
+                cost.add_cost(Costs(cells={kind: cells}, launches=launches))
         finally:
             self.noted(engine.peak_bytes)
             engine.close()
-        return [found[k] for k in range(len(ends))], cells, launches
+        return [found[k] for k in range(len(ends))], cost
 
 
 class BoxEngine(BatchEngine):

@@ -11,13 +11,7 @@ import numpy as np
 
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
-from ...opencl.program import (
-    BoundKernel,
-    KernelSpec,
-    build_apart,
-    key_of,
-    known_built,
-)
+from ...opencl.program import BoundKernel, KernelSpec, build_apart, key_of, known_built
 from ...planning.execution import InStrips
 from ...planning.geometry import Grid
 from ...planning.lane_sets import LANE_SETS, MIXED
@@ -64,10 +58,11 @@ def kernel_spec(
     the ticketed form.  ``striped``: are all narrow lanes at the same column?  ``limited``: does a
     profile limit its registers?
     """
-    lane_set = LANE_SETS[lanes]
+    lane_set, many = LANE_SETS[lanes], tiles != "one_tile"
     widths = lane_set.widths if widths is None else widths
-    whole = [width for width in widths if width != MIXED]
+    whole, narrow = [width for width in widths if width != MIXED], lane_set.narrow or ""
     at_width = (f"score/{score}.clh", "recurrence.clh")
+    arguments = arguments_of(form, score, forbidden, many)
     files = [
         f"NARROW_WIDTHS={sum(whole)}",
         f"MIXED={int(MIXED in widths)}",
@@ -76,10 +71,6 @@ def kernel_spec(
         "names.clh",
         "platform.clh",
         "WIDTH=32",
-    ]
-    many = tiles != "one_tile"
-    arguments = arguments_of(form, score, forbidden, many)
-    files += [
         lane_set.wide,
         *argument_macros("SCORE", SCORES[score]),
         *at_width,
@@ -96,12 +87,10 @@ def kernel_spec(
         "wavefront/prune.clh",
     ]
     for width in whole:
-        assert lane_set.narrow is not None
-        files += [f"WIDTH={width}", lane_set.narrow, *at_width, "wavefront/narrow_lanes.clh"]
+        files += [f"WIDTH={width}", narrow, *at_width, "wavefront/narrow_lanes.clh"]
         files += [f"wavefront/{'striped' if striped else 'lagged'}.clh", "wavefront/narrow.clh"]
     if MIXED in widths:
-        assert lane_set.narrow is not None
-        files += [f"WIDTH={MIXED}", lane_set.narrow, ARITHMETIC, "wavefront/mixed.clh"]
+        files += [f"WIDTH={MIXED}", narrow, ARITHMETIC, "wavefront/mixed.clh"]
     files += [*(TILE_MACROS if many else ()), "WIDTH=32"]
     files += ["wavefront/width_dispatch.clh", "wavefront/tile.clh"]
     ticketed = ["wavefront/ticketed.clh", f"wavefront/{tiles}.cl"]

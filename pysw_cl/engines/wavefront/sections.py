@@ -22,14 +22,7 @@ from ...tiles.edges import Edge, Ints, repeated
 from ...tiles.tile import TileJob, TileResult
 from ..common import edge_of
 from .descriptors import TileWord, descriptors
-from .kernel import (
-    LEAST_FILLED,
-    launch_many,
-    left_parts,
-    new_records,
-    query_codes,
-    target_codes,
-)
+from .kernel import LEAST_FILLED, launch_many, left_parts, new_records, query_codes, target_codes
 from .tile import StripsRun
 
 COMPARE = KernelSpec(

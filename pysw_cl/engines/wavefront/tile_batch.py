@@ -8,7 +8,6 @@ from math import lcm
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...opencl.buffers import Buffers, Pool, RetainedBuffers
 from ...opencl.device import Runtime
@@ -23,7 +22,7 @@ from ...scoring.precision import UNREACHABLE
 from ...sequences.view import View
 from ...tiles.contract import Part
 from ...tiles.edges import DeviceEdge, EdgeArray, Ints, Source
-from ...tiles.tile import Traced
+from ...tiles.tile import Costs, Traced
 from .compressed_edge import CompressedEdge
 from .descriptors import TOP_LINE, SourceWord, TileWord
 from .device_traceback import begin_traceback, pieces_of, traceback_defines
@@ -91,8 +90,7 @@ class WavefrontTileBatch:
         self._kept: dict[int | str, Any] = {}
         self._slots: dict[int, Moves] = {}
         self._pools: dict[int, Pool] = {}
-        self._cells: dict[str, int] = {}
-        self._launches = 0
+        self._cost = Costs()
         self.most_bytes = int(runtime.device.max_mem_alloc_size)  # of the tiles of a level
         self.rows, self.columns = rows, len(target)
         plans = batch_plans(given.plan.for_scores(score))
@@ -132,10 +130,9 @@ class WavefrontTileBatch:
         level, moves = (sum(group_bytes(one.plan, one.plan.B)) for one in self._works.values())
         return self._room.edge_bytes + self._buffers.bytes + level + 2 * moves  # two slots
 
-    def cost(self) -> tuple[dict[str, int], int]:
-        """Cells by lane set and width, and launches, since the last call."""
-        cost = self._cells, self._launches
-        self._cells, self._launches = {}, 0
+    def cost(self) -> Costs:
+        """What was computed since the last call."""
+        cost, self._cost = self._cost, Costs()
         return cost
 
     def kept_bytes(self, rows: Any, columns: Any, steps: tuple[Any, int]) -> Any:
@@ -183,7 +180,7 @@ class WavefrontTileBatch:
                     for place, cell in zip(at, (last.h, last.x), strict=True):
                         copies.write(done.kept, np.repeat(cell, m - rows), 4 * (place + rows))
             if not self._given.local:  # unreachable cells become the sentinel again, in place
-                self._take(done, np.arange(len(parts)), done, copies)
+                self._take(done, done, copies)
             self._run(None, done)
         return done
 
@@ -216,7 +213,7 @@ class WavefrontTileBatch:
         if slot not in self._pools:
             self._pools[slot] = Pool(side, int(self.runtime.device.max_mem_alloc_size))
         buffers = Buffers(side, pool=self._pools[slot], aside=True)
-        self._take(outer, _outer(parts), done, buffers)
+        self._take(outer, done, buffers)
         event, records = self._launch(done, stored, buffers, f" {slot}")
         self._slots[slot] = Moves(done, stored, buffers, event, records)
         return self._slots[slot]
@@ -232,7 +229,7 @@ class WavefrontTileBatch:
         tiles, linear = moves.done.descriptors[:, TRACED], self.scoring.gap_open == 0
         defines = traceback_defines(self.runtime, plan.T, plan.alpha)
         starts = pieces_of(parts, (row, column, state), plan.tuning.speculation.piece)
-        self._launches += 1
+        self._cost.launches += 1
         aside = Buffers(self.runtime.beside(0))  # it does not wait for later launches
         where = self.runtime, defines, moves.stored, tiles, linear
         traced = begin_traceback(*where, starts, moves.buffers, aside)
@@ -254,9 +251,11 @@ class WavefrontTileBatch:
         tiles, size = described(parts, steps, self._works[False].plan, self.columns)
         return TileSet(parts, steps, tiles, self._keep(level, size), self.runtime, self.scoring)
 
-    def _take(self, outer: TileSet, k: NDArray[Any], done: TileSet, buffers: Buffers) -> None:
+    def _take(self, outer: TileSet, done: TileSet, buffers: Buffers) -> None:
         """Enqueue the copy of the tiles' edges from special rows and columns of the outer ones,
-        which have the numbers ``k``."""
+        which may be the tiles themselves."""
+        own = outer is done
+        k = np.array([n if own else part.inside for n, part in enumerate(done.parts)])
         inner, around = done.descriptors, outer.descriptors[k]
         row = inner[:, TileWord.QUERY] - around[:, TileWord.QUERY]
         column = inner[:, TileWord.TARGET] - around[:, TileWord.TARGET]
@@ -273,13 +272,13 @@ class WavefrontTileBatch:
         kernel.bind(sources=buffers.of(sources))
         buffers.send()
         kernel.launch(EDGE_GROUPS * len(done.parts), 64)
-        self._launches += 1
+        self._cost.launches += 1
 
     def _run(self, outer: TileSet | None, done: TileSet) -> None:
         """Compute tiles without moves."""
         with Buffers(self.runtime, small=True) as buffers:
             if outer is not None:
-                self._take(outer, _outer(done.parts), done, buffers)
+                self._take(outer, done, buffers)
             _, records = self._launch(done, None, buffers)
             self._count(records(buffers), False)
 
@@ -325,22 +324,16 @@ class WavefrontTileBatch:
             "tile_count": len(tiles),
         }
         event = launch_many(self.runtime, program, strip_groups, int(strips.sum()), values, buffers)
-        self._launches += 1
+        self._cost.launches += 1
         self._note_memory(self._buffers.bytes + buffers.bytes)
         return event, partial(read_records, record=record, strip_groups=strip_groups)
 
     def _count(self, records: Ints, moves: bool) -> None:
         """Add to the cells by width, from the columns of strips that were swept."""
-        plan = self._works[moves].plan
-        for width, steps in zip(WIDTHS, counted(records), strict=False):
-            name = f"wavefront/{plan.lane_set.family}/{width}"
-            if steps:
-                self._cells[name] = self._cells.get(name, 0) + steps * plan.strip_rows
-
-
-def _outer(parts: list[Part]) -> NDArray[Any]:
-    """The number of the outer tile of each."""
-    return np.array([part.inside for part in parts])
+        plan, widths = self._works[moves].plan, zip(WIDTHS, counted(records), strict=False)
+        name, rows = f"wavefront/{plan.lane_set.family}", plan.strip_rows
+        cells = {f"{name}/{width}": steps * rows for width, steps in widths if steps}
+        self._cost.add_cost(Costs(cells=cells))
 
 
 def _send(
