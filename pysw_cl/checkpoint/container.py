@@ -127,7 +127,6 @@ class SealedWriter:
             self._pieces = Pieces(self._file)
 
     def put(self, name: str, start: int, cells: int, payload: bytes) -> None:
-        """See `Pieces.put`."""
         with to_write(self.path):
             self._pieces.put(name, start, cells, payload)
 
@@ -314,8 +313,7 @@ class EdgeWriter:
     def put(self, name: str, start: int, edge: Edge) -> None:
         """Write the cells of an edge that follow its first ``start`` ones."""
         for at in range(0, len(edge), PIECE_CELLS * AT_ONCE):
-            part = edge.read(at, at + PIECE_CELLS * AT_ONCE)
-            self._writer.do(self._put, name, start + at, part)
+            self._writer.do(self._put, name, start + at, edge.read(at, at + PIECE_CELLS * AT_ONCE))
 
     def seal(self, facts: Mapping[str, Any]) -> None:
         """Complete the file."""
@@ -345,7 +343,6 @@ class EdgeSink:
     first: int = 0
 
     def write(self, start: int, edge: Edge | DeviceEdge) -> None:
-        """Write the cells that follow the first ``start`` ones."""
         self.file.put(self.name, start - self.first, edge.read(0, len(edge)))
 
 
@@ -356,7 +353,6 @@ class StoredEdge(Source):
         self._parts = [(at + p.start, file, p) for at, file in files for p in file.named(name)]
 
     def read(self, start: int, stop: int) -> Edge:
-        """Cells ``start+1 .. stop``."""
         parts: list[Edge] = []
         index = bisect_right(self._parts, start, key=itemgetter(0)) - 1
         at = start

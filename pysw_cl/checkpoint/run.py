@@ -111,17 +111,15 @@ class SavedTraceback:
         self._run, self._end, self._least_seconds = run, end, least_seconds
         self._saved_at = time.monotonic()
         self.path, self._files = Path(end.row, end.column), 0
-        moves: list[NDArray[np.uint8]] = []
         while (saved := run.store.arrays(self._name())) is not None:
             arrays, facts = saved
             if facts["end"] != [end.score, end.row, end.column]:
                 break
-            moves += [arrays["moves"]] if "moves" in arrays else []
-            place = {name: facts[name] for name in PLACE if name in facts}
-            self.path = Path(moves=list(moves), **place)
+            self.path.moves += [arrays["moves"]] if "moves" in arrays else []
+            vars(self.path).update({name: facts[name] for name in PLACE if name in facts})
             run.before = max(run.before, facts["seconds"])
             self._files += 1
-        self._moves, self.path.after = len(moves), self.after
+        self._moves, self.path.after = len(self.path.moves), self.after
 
     def after(self, path: Path) -> None:
         """Save the new moves, if the last ones were saved some time ago or the run has to stop."""

@@ -306,8 +306,7 @@ def _locked(folder: Path) -> Iterator[None]:
             lock = stack.enter_context(name.open("w"))
         except OSError as error:
             if not any(folder.rglob("result")):
-                begun = (folder / "job.json").exists()
-                raise cannot_write(folder, error, begun=begun) from error
+                raise cannot_write(folder, error, begun=(folder / "job.json").exists()) from error
             there, exclusive = os.access(name, os.R_OK), False
             lock = stack.enter_context((name if there else folder / "job.json").open())
         if fcntl is not None:

@@ -141,8 +141,7 @@ class SavedSweep(Slabs):
     def begin(self, row: int) -> Slab:
         end = row + self._heights.height(self._left, self.stop - row)
         self._left -= end - row
-        name = f"rows-{row:012}-{end:012}"
-        file = self._store.edges(self._writer, name, start=row, end=end)
+        file = self._store.edges(self._writer, f"rows-{row:012}-{end:012}", start=row, end=end)
         self._files[row] = file
         self._heights.saving(file)
         columns = {column: EdgeSink(file, f"column {column}", row) for column in self._columns}

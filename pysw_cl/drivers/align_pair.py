@@ -155,8 +155,7 @@ class Search:
         """What diagonal bands find that ``engine`` sweeps, one after the other (`BandChoice`), from
         the one on that proves the score ``assumed``."""
         problem, save, found = self.problem, self.job.output == "path", Banded()
-        prunes = self.prune and self.store is None
-        choice = BandChoice(problem, engine.plan, assumed, save, prunes)
+        choice = BandChoice(problem, engine.plan, assumed, save, self.prune and self.store is None)
         while (one := choice.next()) is not None:
             grid, edges = None, problem.edges
             if save:
@@ -165,8 +164,7 @@ class Search:
                 self.engine.expect_path(problem, one.shape)
             wider = 0.0 if one.sure else 2 * one.work  # a band of twice the width may follow
             tell = self.progress.sweep(one.work, wider, BAND_PATH)
-            limits = Limits(corridor=one.band)
-            shape = one.shape
+            limits, shape = Limits(corridor=one.band), one.shape
             swept = sweep(engine, problem, edges, problem.want, limits, shape=shape, progress=tell)
             # the sweep may end before the last row
             end = problem.best_end([*swept.hits, Hit(UNREACHABLE, *problem.shape)])
@@ -210,7 +208,6 @@ class Search:
             tuning = replace(tuning, least_side=max(1, tuning.least_side // SMALLER))
         if max(m, n) < 2 * tuning.least_side:  # one piece
             return SweptGrid.over(self.problem.edges, [0, m], [0, n]), False
-
         fits = partial(self.engine.compresses, self.problem.scoring, m, n)
         *lines, compresses = special_lines(self.engine.plan, m, n, shape, fits, tuning)
         return SweptGrid.over(self.problem.edges, *lines), compresses
@@ -229,8 +226,7 @@ class Search:
             return found._replace(path=path_found)
         if swept.compresses and isinstance(restarts, SweptGrid):
             restarts.compress(self.engine)
-        at_once = plan.tuning.traceback.read_moves
-        reader = PathReader(end, self.job.frame, self.job.scoring, at_once)
+        reader = PathReader(end, self.job.frame, self.job.scoring, plan.tuning.traceback.read_moves)
         path = self.store.traceback(end, plan) if self.store else Path(end.row, end.column)
         path.between = self.progress.trace(end, path)
         path.meanwhile = reader.read_meanwhile
@@ -269,8 +265,7 @@ class Search:
                 break
             row, column = restarts.start(area.row + 1, area.column + 1)
             whole = Area(row, area.row_end, column, area.column_end)
-            edges = restarts.edges_of(whole)
-            job = self.problem.tile(whole, edges, best=True, threshold=best + 1)
+            job = self.problem.tile(whole, restarts.edges_of(whole), best=True, threshold=best + 1)
 
             def ignored(
                 part: Area, row: int = row, column: int = column, area: Area = area

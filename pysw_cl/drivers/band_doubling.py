@@ -29,13 +29,13 @@ from .problem import Problem
 
 
 class _Row(Source):
-    """A special row of a band; cells after those written are one gap away, as in the sweep."""
+    """A special row of a band, or the left edge of one of its tiles: cells after those written are
+    one gap away, as in the sweep."""
 
     def __init__(self, gap_open: int, gap_extend: int) -> None:
         self._start, self._cells, self._gaps = 0, Edge.unreachable(0), (gap_open, gap_extend)
 
     def write(self, start: int, edge: Edge | DeviceEdge) -> None:
-        """Append ``edge``: the cells after the first ``start`` ones."""
         if not len(self._cells):
             self._start = start
         self._cells = self._cells.joined(edge.read(0, len(edge)))
@@ -43,24 +43,12 @@ class _Row(Source):
     def read(self, start: int, stop: int) -> Edge:
         if start < self._start:  # a cell before the first one written
             return Edge.unreachable(1).joined(self.read(start + 1, stop))
+        end = self._start + len(self._cells)
         inside = self._cells.read(start - self._start, stop - self._start)
-        more = stop - start - len(inside)
-        if more <= 0:
+        if stop <= end:
             return inside
-        return inside.joined(Edge.one_gap(int(self._cells.h[-1]), more, *self._gaps))
-
-
-@dataclass(frozen=True)
-class _BandLeftEdge(Source):
-    """The left edge of a band's tile: each cell is one gap below the corner, in row ``row``."""
-
-    row: int
-    corner: int
-    gaps: tuple[int, int]
-
-    def read(self, start: int, stop: int) -> Edge:
-        edge = Edge.one_gap(self.corner, stop - self.row, *self.gaps)
-        return edge.read(start - self.row, stop - self.row)
+        beyond = Edge.one_gap(int(self._cells.h[-1]), stop - end, *self._gaps)
+        return inside.joined(beyond.read(max(0, start - end), stop - end))
 
 
 class BandGrid(RestartPoints):
@@ -84,7 +72,9 @@ class BandGrid(RestartPoints):
         top: Source = self.rows[area.row] if area.row else self.edges.top
         if not area.column:
             return top, self.edges.left
-        return top, _BandLeftEdge(area.row, top.h_at(area.column - 1), self._gaps)
+        left = _Row(*self._gaps)
+        left.write(area.row - 1, Edge.level(top.h_at(area.column - 1), 1, 0))
+        return top, left
 
 
 @dataclass
@@ -248,8 +238,7 @@ class BandTiles:
         for (rows, columns), count in shapes.items():
             cells += count * rows * columns
             saved += count * 8 * columns
-            most = rows, self._widest(rows)
-            work += count * self.plan.matrix_cost(rows, columns, most)
+            work += count * self.plan.matrix_cost(rows, columns, (rows, self._widest(rows)))
         return cells, saved, work / self._whole
 
     @cached_property

@@ -240,8 +240,7 @@ def lonely(part: Part, cells: int, mates: int, lane_cells: float = 0) -> Bools:
     found: Lengths = part.cells
     if not len(found) or found.max() <= cells:
         return np.zeros(len(found), np.bool_)
-    ordered = np.sort(found)
-    as_large = len(found) - np.searchsorted(ordered, (found + 1) // 2) - 1
+    as_large = len(found) - np.searchsorted(np.sort(found), (found + 1) // 2) - 1
     enough = np.minimum(mates, found / lane_cells) if lane_cells else mates
     return np.asarray((found > cells) & (as_large < enough))
 

@@ -193,7 +193,6 @@ class Batches:
             self.done(self.one.align(k, strand), 1 if strand else self.one.sweeps)
 
     def _reach(self, rows: Ints, scores: Ints | None = None) -> Lengths | None:
-        """See `path_reach`."""
         return path_reach(self.scoring, rows, scores, self.engine.local, self.engine.ends)
 
     @property
@@ -256,5 +255,4 @@ class Batches:
             number = int(part.index[k])
             self.one.align(number)
             self.found.stats.recomputed += 1
-            text = f"the path of pair {number} scores {found[k]}, not {scores[k]}"
-            self.found.wrong.append(text)
+            self.found.wrong.append(f"the path of pair {number} scores {found[k]}, not {scores[k]}")

@@ -138,7 +138,6 @@ class Part:
         return self.once(("order", lanes), made) or self
 
     def groups(self, lanes: int, columns: int) -> Groups:
-        """See `Groups`."""
         return self.once((lanes, columns), lambda: Groups(self.pairs, lanes, columns))
 
 
@@ -321,5 +320,4 @@ class Row:
 
     @property
     def letters(self) -> NDArray[np.uint8]:
-        """All of them."""
         return self._array[: self._used]

@@ -117,8 +117,7 @@ class PairResults:
             some, texts = slice(first, stop), []
             for side, minus in enumerate((self.minus, np.zeros_like(self.minus))):
                 at = (place[some].tolist() for place in places[side])
-                halves = (pair[side] for pair in pairs[some])
-                parts = map(_part, halves, *at, minus[some].tolist())
+                parts = map(_part, (pair[side] for pair in pairs[some]), *at, minus[some].tolist())
                 texts.append(np.frombuffer(b"".join(parts), np.uint8))
             runs, bounds = runs_of(words[offsets[first] : offsets[stop]]), offsets[first : stop + 1]
             given = texts[0], texts[1], scoring, mode, free

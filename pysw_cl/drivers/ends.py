@@ -83,8 +83,7 @@ def best_ends(
         last = found[-1].tolist() if left else []
     guess, wanted = least, max(4 * count, HELD)
     while left and len(kept) < count:
-        among = _Left(last, kept, separation)
-        want = Want("all", wanted, guess, among=among)
+        want = Want("all", wanted, guess, among=_Left(last, kept, separation))
         found = _collected(engine, problem, want, least, progress)
         kept, left = apart(found, count, separation, kept), len(found) == wanted
         if left:  # the next ones probably span no more scores than twice as many
@@ -108,8 +107,7 @@ def apart(cells: Cells, count: int, separation: int, kept: Cells = NO_HITS.some)
             sides = [np.arange(*ends) for ends in zip(low, high, strict=True)]
         else:
             sides = [np.unique(side) for side in some[:, 1:].T]
-        found = _apart(some, sides, kept, near, count - len(kept))
-        kept = np.concatenate([kept, some[found]])
+        kept = np.concatenate([kept, some[_apart(some, sides, kept, near, count - len(kept))]])
     return kept
 
 
@@ -154,7 +152,6 @@ class _Left:
         self._free = np.zeros((0, 0), np.bool_)
 
     def any_in(self, area: Area) -> bool:
-        """Has the area any?"""
         self._free = np.ones(area.shape, np.bool_)
         places, near = self._kept - (area.row + 1, area.column + 1), self._near
         inside = ((places > -near) & (places < near + np.array(self._free.shape))).all(axis=1)
@@ -163,7 +160,6 @@ class _Left:
         return bool(self._free.any())
 
     def of(self, area: Area, cells: Cells) -> Cells:
-        """Those among the cells of the area that `any_in` was asked about last."""
         score, row, column = cells.T
         least, last_row, last_column = self._last
         after = score < least
@@ -200,8 +196,7 @@ def _collected(
     shape = engine.plan.tile_shape(*problem.shape)
     if want.among is not None and shape[0] * shape[1] > TILE:  # all cells of a tile are looked at
         shape = tile_shape(*problem.shape, TILE)
-    swept = sweep(engine, problem, problem.edges, want, shape=shape, progress=progress)
-    found = swept.hits.cells
+    found = sweep(engine, problem, problem.edges, want, shape=shape, progress=progress).hits.cells
     if len(found) < want.count and want.threshold != least:
         return _collected(engine, problem, replace(want, threshold=least), least, progress)
     return found
@@ -322,13 +317,12 @@ class TracedEnds(Costs):
             shape = plan.tile_shape(m, n)
             rows, columns, _ = special_lines(plan, m, n, shape)
             moves, grid = None, SweptGrid.over(edges, rows, columns)
-            begun = Path(m, n)
             swept = sweep(
                 engine,
                 problem,
                 grid.saving(),
                 shape=shape,
-                progress=lambda done, total: between(begun),
+                progress=lambda done, total: between(Path(m, n)),
             )
             self.add_cost(swept)
         try:

@@ -75,7 +75,6 @@ class Job:
         """The job with these ``facts`` and these sequences."""
         row, row_end, column, column_end = facts["range"]
         strand, letters = facts["strand"], (query.letters, target.letters)
-        frame = Frame(letters, row, row_end, column, column_end, strand == "minus")
         return cls(
             query,
             target,
@@ -83,7 +82,7 @@ class Job:
             facts["mode"],
             FreeEnds(*facts["free_ends"]),
             facts["output"],
-            frame,
+            Frame(letters, row, row_end, column, column_end, strand == "minus"),
             strand == "both",
         )
 
@@ -185,8 +184,7 @@ class Found(NamedTuple):
 
 def path_of(job: Job, end: Hit, path: Path, plan: Plan) -> FoundPath:
     """A path that was traced back to its start, in the sequences' coordinates."""
-    at_once = plan.tuning.traceback.read_moves
-    return PathReader(end, job.frame, job.scoring, at_once).found(path)
+    return PathReader(end, job.frame, job.scoring, plan.tuning.traceback.read_moves).found(path)
 
 
 def alignment_of(job: Job, found: Found) -> Alignment:

@@ -135,7 +135,7 @@ class SweptLines:
 
 
 class SetLines:
-    """The special rows and columns of a tile batch, on the device."""
+    """The special rows and columns of a tile batch, on the device, as `SweptLines` has them."""
 
     def __init__(self, tiles: TileSet) -> None:
         self.tiles = tiles
@@ -146,7 +146,6 @@ class SetLines:
         self._asked: tuple[Any, Callable[[], Ints]] | None = None
 
     def cells(self, places: Places, tiles: Places) -> Places:
-        """See :class:`SweptLines`."""
         near = np.minimum(tiles[:, None] + np.arange(BESIDE), len(self._areas) - 1)
         corners, ends = np.moveaxis(self._areas[near], -1, 0)
         holds = ((places[:, None] > corners) & (places[:, None] <= ends)).all(axis=2)
@@ -158,11 +157,9 @@ class SetLines:
 
     def ask(self, row: int, column: int, tile: int, most: int) -> None:
         """Begin to look for a way that is probably wanted next."""
-        given = row, column, tile, most
-        self._asked = given, self.tiles.entries(tile, row, column, most)
+        self._asked = (row, column, tile, most), self.tiles.entries(tile, row, column, most)
 
     def way(self, row: int, column: int, h: int | None, tile: int, most: int) -> Places:
-        """See :class:`SweptLines`."""
         if self._asked is None or self._asked[0] != (row, column, tile, most):
             self.ask(row, column, tile, most)
         assert self._asked is not None
@@ -171,7 +168,6 @@ class SetLines:
         return np.column_stack([self.cells(places, found[:, 0]), found[:, 1:]])
 
     def h_at(self, row: int, column: int) -> int | None:
-        """See :class:`SweptLines`."""
         rows, columns = self.tiles.steps
         for k, part in enumerate(self.tiles.parts):
             area = part.area

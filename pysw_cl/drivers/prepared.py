@@ -73,8 +73,7 @@ class Batch(Sequence[tuple[bytes, bytes]]):
             texts = alike(as_halves(listed[first : first + PIECE], first), first)
             row.add(joined(texts, texts, first), -(-(len(listed) - first) // PIECE))
             sizes.append(lengths_of(texts).ravel())
-        bounds = np.cumsum(np.concatenate([np.zeros(1, np.int64), *sizes]))
-        return cls.joined(row.letters, bounds)
+        return cls.joined(row.letters, np.cumsum(np.concatenate([np.zeros(1, np.int64), *sizes])))
 
     @classmethod
     def joined(cls, text: bytes | NDArray[np.uint8], bounds: Lengths) -> Batch:

@@ -92,7 +92,6 @@ class Problem(Rectangle):
 
     @cached_property
     def is_local(self) -> bool:
-        """Is it a local comparison?"""
         return self.floor is not None
 
     @cached_property

@@ -77,8 +77,7 @@ def run(
         if that.better(other.end):
             this, found, other = that, other, found
         if found.second_best is not None:  # the other strand lies outside
-            second = max(found.second_best, other.end.score)
-            found = found._replace(second_best=second)
+            found = found._replace(second_best=max(found.second_best, other.end.score))
     if started is not None:
         total.seconds = time.perf_counter() - started
     if result is not None and len(jobs) == 1:

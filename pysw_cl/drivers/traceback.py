@@ -312,8 +312,7 @@ class SpeculativeTraceback:
         if not parts:
             return None
         self._slot = 1 - self._slot
-        outer = self._sets[-1].tiles
-        moves = self.engine.moves(outer, parts, self._slot, self.moves_capacity)
+        moves = self.engine.moves(self._sets[-1].tiles, parts, self._slot, self.moves_capacity)
         if rest is not None and isinstance(lines, SetLines):
             lines.ask(rest.row, rest.column, rest.tile, self.most_tiles[-1] + 1)
         return Step(parts, moves, rest)

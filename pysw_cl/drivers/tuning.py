@@ -145,8 +145,7 @@ class Subject:
     def parameters(self, values: Values) -> dict[str, dict[str, float]]:
         """What a profile says where these values are its choice."""
         own = dict(values)
-        registers = own.pop("registers", None)
-        if registers == self.start.get("registers"):
+        if own.pop("registers", None) == self.start.get("registers"):
             return {self.name: own}
         return {self.name: own, "build": {**self._build, "registers": int(values["registers"])}}
 
@@ -210,12 +209,8 @@ class TileTimer:
     host's clock does."""
 
     def __init__(self, subject: Subject, case: Case, m: int, n: int) -> None:
-        self.subject, self.case, self.size = subject, case, (m, n)
+        self.subject, self.case, self._job = subject, case, tile_of(case, m, n)
         self._checked = list[Values]()
-
-    @cached_property
-    def _job(self) -> TileJob:
-        return tile_of(self.case, *self.size)
 
     @cached_property
     def _wanted(self) -> tuple[Any, ...]:

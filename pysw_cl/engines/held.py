@@ -123,8 +123,7 @@ class HeldMatrix:
         m, n = self._size
         asked = {"again": int(self._again), "path": int(path)}
         self._kernel.bind(**self._arguments, **asked).launch(1, 1)
-        size = 32 + (m + n if path else 0)
-        out = self._own.read(self._arguments["found"], size, dtype=np.uint8)
+        out = self._own.read(self._arguments["found"], 32 + (m + n if path else 0), dtype=np.uint8)
         found = out[:32].view(np.int32).tolist()
         self._again, traced = True, None
         if path:

@@ -208,8 +208,7 @@ def _on(runtime: Runtime, kind: Kind, timed: bool, other: bool = False) -> Itera
         if not other or known is None:
             raise
         known.ratios.extend([(inf, inf)] * LATEST)
-        why = f"{runtime.info.name} failed, and another device is used: {error}"
-        warn(why, RecomputedWarning)
+        warn(f"{runtime.info.name} failed, and another device is used: {error}", RecomputedWarning)
     else:
         now = time.perf_counter()
         if timed and known is not None and len(runtime.programs) == programs:

@@ -192,7 +192,6 @@ class Buffers:
         return self
 
     def free(self, *_: object) -> None:
-        """Release every buffer."""
         if self._pool is not None:
             self._pool.lent, self._pool = False, None
         for buffer in self._held:

@@ -364,8 +364,7 @@ def get_runtime(device: Any = "auto") -> Runtime:
         if key not in _runtimes:
             _used_in = os.getpid()
             _runtimes[key] = Runtime(chosen, info, context, queue)
-            given = [k for k in _runtimes if k[1:] != (0, 0)]
-            for old in given[:-MOST_GIVEN]:
+            for old in [k for k in _runtimes if k[1:] != (0, 0)][:-MOST_GIVEN]:
                 del _runtimes[old]
         if named is not None:
             _named[named] = [_runtimes[key]]

@@ -91,8 +91,7 @@ class KernelStore:
 
     def _seen(self) -> set[tuple[Path, int]]:
         """PoCL's folders of programs, with the times at which it has last asked for each."""
-        asked = self.run.glob("??/*/last_accessed")
-        return {(file.parent, file.stat().st_mtime_ns) for file in asked}
+        return {(one.parent, one.stat().st_mtime_ns) for one in self.run.glob("??/*/last_accessed")}
 
     def _take(self, digest: str) -> None:
         """Copy what is kept of a program into PoCL's folder.  Raises OSError if that is full."""
@@ -139,7 +138,6 @@ class KernelStore:
             self._kept[digest] = set(named)
 
     def keeps(self, digest: str) -> bool:
-        """Is a program kept?"""
         return self._path(digest).is_file()
 
     def _path(self, digest: str) -> Path:

@@ -107,8 +107,7 @@ def devices() -> list[DeviceInfo]:
 
 def preference(info: DeviceInfo) -> tuple[int, int]:
     """By which devices are sorted for "auto"."""
-    kinds = [*_KINDS, "other"]
-    return kinds.index(info.kind), -info.compute_units
+    return [*_KINDS, "other"].index(info.kind), -info.compute_units
 
 
 def _matches(text: str, info: DeviceInfo) -> bool:

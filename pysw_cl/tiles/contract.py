@@ -7,7 +7,7 @@ driver asks for it, and has another way where the engine lacks it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,7 @@ class Engine:
 
     # The capabilities; None: the engine lacks it, or had better not use it with its plan.
 
-    def pipeline(self, job: TileJob, rows_below: int) -> TilePipeline | None:
+    def pipeline(self, job: TileJob, rows_below: int) -> Any:
         """Tiles below each other, each begun while those above it are still computed
         (`pysw_cl.engines.wavefront.pipeline.RunningPipeline`).  It begins with ``job``, which has a
         top edge, ``rows_below`` rows above the last one."""
@@ -100,17 +100,6 @@ class Engine:
     def another(self, cells: int) -> Engine | None:
         """Another kind of engine, to compute a result again that failed its check; or None."""
         return None
-
-
-class TilePipeline(Protocol):
-    """What a sweep does with the pipeline of an engine, which says what each does."""
-
-    def accepts(self) -> bool: ...
-    def put(self, job: TileJob, last: bool) -> bool: ...
-    def done(self) -> bool: ...
-    def underway(self) -> int: ...
-    def take(self, bottom: bool) -> TileResult: ...
-    def close(self) -> None: ...
 
 
 @dataclass

@@ -47,7 +47,6 @@ class Rectangle:
         return len(self.query), len(self.target)
 
     def inside(self: R, area: Area) -> R:
-        """A part of it."""
         query, target = self.query.slice(area.row, area.row_end), self.target.slice(*area[2:])
         forbidden = pairs_inside(self.forbidden, *area)
         return replace(self, query=query, target=target, forbidden=forbidden)
@@ -98,7 +97,6 @@ class SweepState:
         self._columns, self._target = (0, 0), np.zeros(0, np.uint8)
 
     def job(self, slab: Slab, area: Area, corner: int, top: Edge | None, left: Edge) -> TileJob:
-        """The job of a tile."""
         rectangle, best = self.rectangle, self.best
         if self._columns != area[2:]:
             self._columns, self._target = area[2:], rectangle.target.read(*area[2:])

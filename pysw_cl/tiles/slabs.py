@@ -72,8 +72,7 @@ class TileMap:
             scores = np.fmax.reduceat(scores, first, axis=axis)
             skipped_cells = np.add.reduceat(skipped_cells, first, axis=axis)
         rows, columns = (cuts[[*_groups(len(cuts) - 1), -1]] for cuts in (rows, columns))
-        cells = np.outer(np.diff(rows), np.diff(columns))
-        return cls(rows, columns, scores, skipped_cells / cells)
+        return cls(rows, columns, scores, skipped_cells / np.outer(np.diff(rows), np.diff(columns)))
 
     @classmethod
     def joined(cls, shape: tuple[int, int], slabs: Mapping[int, TileMap]) -> TileMap:
@@ -93,12 +92,11 @@ class TileMap:
         """The map as JSON: scores as integers (None for NaN), pruned cells as counts."""
         cells = np.outer(np.diff(self.rows), np.diff(self.columns))
         scores = [[None if np.isnan(s) else int(s) for s in row] for row in self.scores]
-        pruned = np.rint(self.pruned * cells).astype(np.int64)
         return {
             "rows": self.rows.tolist(),
             "columns": self.columns.tolist(),
             "scores": scores,
-            "pruned": pruned.tolist(),
+            "pruned": np.rint(self.pruned * cells).astype(np.int64).tolist(),
         }
 
     @classmethod
@@ -197,8 +195,7 @@ class BestCells:
     def _add(self, cells: Cells) -> None:
         if len(cells):
             here = self.hits.some
-            both = np.concatenate([here, cells]) if len(here) else cells
-            self.hits = Hits(both, self.want.count)
+            self.hits = Hits(np.concatenate([here, cells]) if len(here) else cells, self.want.count)
 
     # Pruning
 
@@ -242,7 +239,6 @@ class SweepResult(Costs):
 
     @property
     def pruned_cells(self) -> int:
-        """All skipped cells."""
         return sum(self.skipped.values())
 
     def tile_map(self, shape: tuple[int, int], start: int = 0) -> TileMap:
@@ -279,7 +275,6 @@ class Slab:
 
     @property
     def rows(self) -> int:
-        """Its number of rows."""
         return self.end - self.start
 
 

@@ -27,7 +27,6 @@ class RestartPoints:
         raise NotImplementedError
 
     def edges_of(self, area: Area) -> Edges:
-        """The edges of an area."""
         top, left = self.sides(area)
         side, before = (top, area.column) if area.column else (left, area.row)
         corner = side.h_at(before - 1) if before else self.edges.corner

@@ -14,13 +14,14 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 from ..errors import DeviceError
 from ..planning.geometry import cuts, may_be_wide
 from ..planning.path_grid import strip_rows
 from ..scoring.precision import LOCAL_LIMIT
 from ..sequences.view import View
-from .contract import Engine, TilePipeline
+from .contract import Engine
 from .edges import EdgeArray, Edges
 from .graph import Progress, Rectangle, SweepState, TileRow
 from .slabs import BestCells, Slab, Slabs, SweepResult
@@ -155,7 +156,7 @@ class SlabPipeline:
         begun.close()
         return found
 
-    def _compute(self, first: Slab, pipeline: TilePipeline) -> tuple[int, Slab | None]:
+    def _compute(self, first: Slab, pipeline: Any) -> tuple[int, Slab | None]:
         """Compute the slabs from ``first`` on, which the pipeline has already."""
         state, stop = self._state, self._state.slabs.stop
         begun, waiting, last, accepting = deque([first]), None, first.end, True
@@ -192,7 +193,7 @@ class SlabPipeline:
             state.finish(slab)
         return last, waiting
 
-    def _put(self, slab: Slab, pipeline: TilePipeline) -> bool:
+    def _put(self, slab: Slab, pipeline: Any) -> bool:
         """Begin a slab below those in the pipeline; False where it cannot follow them."""
         state = self._state
         if not self._is_one_tile(slab):

@@ -41,7 +41,6 @@ class Area(NamedTuple):
 
     @property
     def cells(self) -> int:
-        """Its number of cells."""
         return (self.row_end - self.row) * (self.column_end - self.column)
 
     def holds(self, row: int, column: int) -> bool:
@@ -111,10 +110,8 @@ def best_first(cells: Cells, count: int) -> Cells:
         return cells.astype(np.int64)
     score, row, column = cells.T
     top, rows, columns = (cells.max(axis=0).astype(np.int64) + 1).tolist()
-    least = int(score.min())
-    if (top - least) * rows * columns >= 1 << 63:
-        order = np.lexsort((column, row, -score.astype(np.int64)))[:count]
-        return cells[order].astype(np.int64)
+    if (top - int(score.min())) * rows * columns >= 1 << 63:
+        return cells[np.lexsort((column, row, -score.astype(np.int64)))[:count]].astype(np.int64)
     keys = ((top - score.astype(np.int64)) * rows + row) * columns + column  # all three in one
     keys.sort()
     found = np.empty((len(keys[:count]), 3), np.int64)

@@ -202,8 +202,7 @@ class BatchEngine:
             if execution.tops:
                 ends = np.cumsum(groups.sides).reshape(-1, 2)
                 shape = execution.top_lines, self.lanes.pairs(execution.width)
-                lines = np.empty(shape, f"i{execution.width // 8}")
-                batch.tops = lines, ends - groups.sides
+                batch.tops = np.empty(shape, f"i{execution.width // 8}"), ends - groups.sides
                 tops = batch.lend("tops", sizes["tops"])
                 own |= {"tops": tops, "tops_at": buffers.of(batch.tops[1])}
             batch.found = batch.array("found", (NUMBERS[execution.output] + 1, count))

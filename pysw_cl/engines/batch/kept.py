@@ -155,7 +155,6 @@ class RetainedMemory:
 
     @property
     def bytes(self) -> int:
-        """All of it."""
         return self._own.bytes
 
     def host(self, name: str, shape: tuple[int, ...]) -> Ints:

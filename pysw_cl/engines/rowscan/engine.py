@@ -38,6 +38,7 @@ from ...tiles.tile import NO_HITS, TileJob, TileResult
 from ..common import bind, collected_cells, edge_of, hits_of, least_of, scored_spec
 from ..plans import default_plan
 from ..wavefront.engine import WavefrontEngine
+from ..wavefront.tile import shape_of
 from .plan import RECORD_WORDS, THREE_LAUNCH, RowscanPlan
 
 #: Arguments of kernels by their names.
@@ -73,12 +74,10 @@ class RowscanEngine(Engine):
 
     @cached_property
     def for_moves(self) -> WavefrontEngine:
-        """See `Engine`."""
         return WavefrontEngine(self.runtime, default_plan(self.runtime))
 
     @property
     def kernel_seconds(self) -> dict[str, float]:
-        """See `Engine`."""
         return self._watch.seconds
 
     def tile(self, job: TileJob, capacity: int = 0) -> TileResult:
@@ -99,7 +98,6 @@ class RowscanEngine(Engine):
         """The tile's result, by the form of the plan.  ``capacity``: 0: only the best cell."""
         (m, n), scoring = job.size, job.scoring
         score = scoring.source.file
-        hits_at = buffers.of(np.zeros(1 + 3 * capacity, np.int32))
         values = {
             "query": buffers.of(job.query),
             "m": m,
@@ -108,7 +106,7 @@ class RowscanEngine(Engine):
             "gap_extend": scoring.gap_extend,
             "corner": job.corner,
             "least": least_of(job),
-            "hits": hits_at,
+            "hits": buffers.of(np.zeros(1 + 3 * capacity, np.int32)),
             "capacity": capacity,
             **scoring.source.arguments(score, buffers.of),
         }
@@ -128,7 +126,7 @@ class RowscanEngine(Engine):
         swept = sweep(plan, job, buffers, values, kernels)
         hits, reached = hits_of(swept.best, 1) if job.best else NO_HITS, 0
         if capacity:
-            reached, cells = collected_cells(buffers, hits_at, capacity)
+            reached, cells = collected_cells(buffers, values["hits"], capacity)
             hits = hits_of(cells, job.count)
         return TileResult(
             None if swept.bottom is None else edge_of(job, *swept.bottom),
@@ -153,28 +151,17 @@ def _by_one_launch(
     words = np.zeros((2, m), np.uint64)
     words[0] = job.left.h.view(np.uint32)
     words[0] |= (job.left.h - job.left.x).astype(np.uint64) << np.uint64(32)
-    columns, record = buffers.of(words), buffers.empty(4 * RECORD_WORDS * groups)
-    bottom = [buffers.empty(4 * n if job.bottom else 4) for _ in range(2)]
-    values |= {
-        "target": buffers.of(job.target),
-        "top_h": buffers.of(top.h),
-        "top_x": buffers.of(top.x),
-        "level": int(level),
-        "columns": columns,
-        "bottom_h": bottom[0],
-        "bottom_x": bottom[1],
-        "bottom": int(job.bottom),
-        "ticket": buffers.of(np.zeros(1, np.int32)),
-        "segments": segments,
-        "record": record,
-    }
+    asked: Values = {**plan.segments(shape_of(job)), "ticket": np.zeros(1, np.int32)}
+    asked |= {"target": job.target, "top_h": top.h, "top_x": top.x, "columns": words}
+    values |= buffers.several(asked)
+    values |= {"level": int(level), "bottom": int(job.bottom), "segments": segments}
     bind(kernels[0], buffers, values)
     kernels[0].launch(groups, plan.lane_set.group(plan.T))
-    h, x = read(columns, 2 * m, 2 * m * (segments & 1)).reshape(m, 2).T
+    h, x = read(values["columns"], 2 * m, 2 * m * (segments & 1)).reshape(m, 2).T
     if n % plan.segment == 0:  # a segment that is not cut short has H - E^ and a tag
         x = h - (x & np.int32((1 << DIFFERENCE_BITS) - 1))
-    best = read(record, RECORD_WORDS * groups).reshape(-1, RECORD_WORDS)
-    below = [read(part, n) for part in bottom] if job.bottom else None
+    best = read(values["record"], RECORD_WORDS * groups).reshape(-1, RECORD_WORDS)
+    below = [read(values[f"bottom_{name}"], n) for name in "hx"] if job.bottom else None
     return Swept((h, x), below, int(best[:, 3].max()), best[best[:, 1] < m], 1)
 
 
@@ -184,7 +171,7 @@ def _by_three_launches(
     """Compute a tile in three launches a row."""
     (m, n), read = job.size, buffers.read
     groups = -(-n // plan.segment)
-    columns, items, portions = groups * plan.segment, groups * plan.T, -(-groups // plan.segment)
+    columns, portions = groups * plan.segment, -(-groups // plan.segment)
     above, extend = job.above, np.int32(job.scoring.gap_extend)
     if above.x.strides == (0,):  # one number, repeated without memory
         first_f = repeated(int(above.x[0]) - int(extend), n)
@@ -192,41 +179,22 @@ def _by_three_launches(
         first_f = above.x - extend
     letters = np.zeros(columns, np.uint8)
     letters[:n] = job.target
-
-    def line(cells: Ints, size: int) -> Any:
-        """A line that begins with ``cells``; columns that do not exist are unreachable."""
-        made = buffers.empty(4 * size)
-        buffers.write(made, cells)
-        if size > len(cells):
-            buffers.write(made, repeated(UNREACHABLE, size - len(cells)), 4 * len(cells))
-        return made
-
-    best = items if job.best else 1
-    values |= {
-        "target": buffers.of(letters),
-        "left_h": buffers.of(job.left.h),
-        "left_x": buffers.of(job.left.x),
-        "right_h": buffers.empty(4 * m),
-        "right_x": buffers.empty(4 * m),
-        "h": line(above.h, columns),
-        "f": line(first_f, columns),
-        "bare": buffers.empty(4 * columns),
-        "local_e": buffers.empty(4 * items),
-        "totals": buffers.of(np.zeros(portions * plan.segment, np.int32)),
-        "portions": portions,
-        "best_score": line(repeated(UNREACHABLE, best), best),
-        "best_row": buffers.empty(4 * best),
-        "best_column": buffers.empty(4 * best),
-        "filled": buffers.empty(4),
-    }
+    asked: Values = plan.lines(shape_of(job)) | {"left_h": job.left.h, "left_x": job.left.x}
+    best, totals = asked["best_score"] // 4, np.zeros(portions * plan.segment, np.int32)
+    values |= buffers.several(asked | {"target": letters, "totals": totals})
+    values["portions"] = portions
+    for name, cells in (("h", above.h), ("f", first_f)):  # then columns that do not exist
+        buffers.write(values[name], cells)
+        buffers.write(values[name], repeated(UNREACHABLE, columns - n), 4 * n)
+    buffers.write(values["best_score"], repeated(UNREACHABLE, best))
     for kernel in kernels:
         bind(kernel, buffers, values, later=("row", "last"))
     _launch_rows(kernels, m, groups, plan.T, job.bottom)
     right = [read(values[name], m) for name in ("right_h", "right_x")]
     bottom = [read(values[name], n) for name in ("h", "f")] if job.bottom else None
-    cells = [read(values[f"best_{name}"], best) for name in ("score", "row", "column")]
-    top = int(cells[0].max())
-    found = np.stack(cells, 1)[(cells[0] == top) & (top >= values["least"])]
+    scores, *places = (read(values[f"best_{name}"], best) for name in ("score", "row", "column"))
+    top = int(scores.max())
+    found = np.stack([scores, *places], 1)[(scores == top) & (top >= values["least"])]
     return Swept(right, bottom, top, found, 3 * m)
 
 

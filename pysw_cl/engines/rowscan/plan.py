@@ -60,7 +60,6 @@ class RowscanPlan(StriplessPlan):
     forms: ClassVar[tuple[str, ...]] = (*FORMS, THREE_LAUNCH)
 
     def in_form(self, form: Any, device: DeviceFacts | None) -> RowscanPlan:
-        """See `Plan`."""
         if form != THREE_LAUNCH:
             return self
         most = 1024 if device is None else device.most_items
@@ -68,7 +67,6 @@ class RowscanPlan(StriplessPlan):
         return replace(self, lanes=ITEMS, T=T, alpha=ITEMS_ALPHA)
 
     def wrong_on(self, device: DeviceFacts | None) -> Iterator[str]:
-        """See `Plan`."""
         yield from super().wrong_on(device)
         items, three = self.lanes == ITEMS, self.form == THREE_LAUNCH
         if three and not items:
@@ -133,11 +131,11 @@ class RowscanPlan(StriplessPlan):
         if (m, n) != tile.size:
             tile = replace(tile, m=m, n=n, bottom=True, right=True, level=False)
         plan, (table, _) = self.for_tile(scoring, m, n), scoring.source.sizes(scoring.source.file)
-        own = plan._lines(tile) if self.form == THREE_LAUNCH else plan._segments(tile)
+        own = plan.lines(tile) if self.form == THREE_LAUNCH else plan.segments(tile)
         own |= {"query": scoring.source.code.itemsize * m, "hits": 4}
         return own | {"table": table} if table else own
 
-    def _segments(self, tile: TileShape) -> dict[str, int]:
+    def segments(self, tile: TileShape) -> dict[str, int]:
         """The buffers of one launch that computes a tile."""
         m, n = tile.size
         return {
@@ -149,7 +147,7 @@ class RowscanPlan(StriplessPlan):
             "ticket": 4,
         }
 
-    def _lines(self, tile: TileShape) -> dict[str, int]:
+    def lines(self, tile: TileShape) -> dict[str, int]:
         """The buffers of three launches a row."""
         groups = -(-tile.n // self.segment)
         columns, items = groups * self.segment, groups * self.T

@@ -142,8 +142,7 @@ class DeviceMoves:
         tiles = np.array([[0, 0, m, n, 0]], np.int64)
         moves = self._runtime, self._defines, self._dirs, tiles, self._linear
         with Buffers(self._runtime, small=True) as buffers:
-            start = Start(row, column, state, 0, 1)
-            return begin_traceback(*moves, [start], buffers, buffers)()[0]
+            return begin_traceback(*moves, [Start(row, column, state, 0, 1)], buffers, buffers)()[0]
 
     def release(self) -> None:
         """Give the device memory back."""

@@ -158,7 +158,6 @@ class WavefrontEngine(Engine):
         return WavefrontTileBatch(self.runtime, given, score, *about)
 
     def in_boxes(self, whole: Rectangle) -> bool:
-        """See :func:`pysw_cl.planning.choose.in_boxes`."""
         may = self.plan.may_be_cut(*whole.shape)  # else tiles are in strips
         return may and in_boxes(self._given(whole), *whole.shape)
 

@@ -105,15 +105,9 @@ def kernel_spec(
 
 
 def spec_of(program: Program) -> KernelSpec:
-    """The kernel of a program."""
     parts = program.form, program.plan.lanes, program.score, program.widths, program.forbidden
     tiles = "sections" if program.sections else "many_tiles" if program.many else "one_tile"
     return kernel_spec(*parts, tiles, program.striped, program.limits_registers)
-
-
-def kernel_of(program: Program, runtime: Runtime) -> BoundKernel:
-    """The kernel on a device, built if necessary."""
-    return BoundKernel(runtime, spec_of(program), program.defines)
 
 
 def launch_many(
@@ -135,7 +129,7 @@ def launch_many(
         "progress_above_at": strips,
         "moves": None,
     }
-    kernel = kernel_of(program, runtime)
+    kernel = BoundKernel(runtime, spec_of(program), program.defines)
     bind(kernel, buffers, {**given, **values})
     buffers.send()
     return kernel.launch(strip_groups // program.warps, program.group, at_once=True)

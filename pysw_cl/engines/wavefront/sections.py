@@ -262,8 +262,7 @@ class SectionsRun(StripsRun):
     def distinct(self, cells: Ints) -> Ints:
         """Each cell once, with its highest score: where sections overlap, one may have collected it
         with a score that is too low."""
-        order = np.lexsort((-cells[:, 0], cells[:, 2], cells[:, 1]))
-        ordered = cells[order]
+        ordered = cells[np.lexsort((-cells[:, 0], cells[:, 2], cells[:, 1]))]
         first = np.ones(len(cells), bool)
         first[1:] = (ordered[1:, 1:] != ordered[:-1, 1:]).any(axis=1)
         return ordered[first]

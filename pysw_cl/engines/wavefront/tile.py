@@ -31,13 +31,13 @@ from .kernel import (
     MOST,
     counted,
     in_time,
-    kernel_of,
     left_parts,
     new_progress,
     new_records,
     query_codes,
     read_records,
     scores_of,
+    spec_of,
     target_codes,
 )
 
@@ -227,7 +227,7 @@ class TileRun(StripsRun):
             above, last = self.link.above
         last *= self.execution.progress_words
         values |= {"progress_above": above, "progress_above_at": last}
-        kernel = kernel_of(program, self.runtime)
+        kernel = BoundKernel(self.runtime, spec_of(program), program.defines)
         bind(kernel, self.buffers, values, later=() if program.form == "ticketed" else TWO_PHASE)
         return kernel
 
@@ -236,8 +236,7 @@ class TileRun(StripsRun):
         if self.program.form != "ticketed":
             self._two_phase()
             return
-        groups = self.strip_groups // self.program.warps
-        self.event = self.kernel.launch(groups, self.program.group)
+        self.event = self.kernel.launch(self.strip_groups // self.program.warps, self.program.group)
         self.launches = 1
 
     @property

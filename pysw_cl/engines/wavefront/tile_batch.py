@@ -254,8 +254,7 @@ class WavefrontTileBatch:
     def _take(self, outer: TileSet, done: TileSet, buffers: Buffers) -> None:
         """Enqueue the copy of the tiles' edges from special rows and columns of the outer ones,
         which may be the tiles themselves."""
-        own = outer is done
-        k = np.array([n if own else part.inside for n, part in enumerate(done.parts)])
+        k = np.array([n if outer is done else part.inside for n, part in enumerate(done.parts)])
         inner, around = done.descriptors, outer.descriptors[k]
         row = inner[:, TileWord.QUERY] - around[:, TileWord.QUERY]
         column = inner[:, TileWord.TARGET] - around[:, TileWord.TARGET]
