@@ -162,8 +162,7 @@ class Store:
     @contextlib.contextmanager
     def open(cls, folder: str | os.PathLike[str]) -> Iterator[Store]:
         """The folder of a run that is to be continued.  Raises CheckpointError if it holds no
-        checkpoint, is in use or of another format version, or if the job or its sequences are
-        damaged."""
+        checkpoint, is in use or of another format, or if the job or its sequences are damaged."""
         path = Path(folder)
         try:
             (path / "job.json").stat()

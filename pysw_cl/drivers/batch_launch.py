@@ -240,14 +240,13 @@ class Batches:
         if batch.runs is not None:
             assert self.found.paths is not None
             self.found.paths.add(part.places, batch.runs, traced[4])
-        bad = sure & (traced[5] != found[0])
         for k in np.flatnonzero(sure).tolist() if self.one.options.second_best else ():
             number, start, end = int(part.index[k]), traced[:2, k], found[1:3, k]
             second = self.engine.outside(*self.tops.pop(number), start, end)
             self.found.values["second_best"][number] = second
             if not self.engine.local and (start == end).any():  # its own end lies outside, too
                 self.one.align(number)
-        self._again(part, bad, traced[5], found[0])
+        self._again(part, sure & (traced[5] != found[0]), traced[5], found[0])
 
     def _again(self, part: Part, wrong: Bools, found: Ints, scores: Any) -> None:
         """Align the ``wrong`` pairs alone: their paths score what was ``found``, not ``scores``."""

@@ -64,8 +64,7 @@ class Part:
 
     def before(self, ends: NDArray[np.int32], rows: NDArray[Any], columns: NDArray[Any]) -> Part:
         """The part of each pair that has so many ``rows`` and ``columns`` before its end; at least
-        one letter of each sequence.  ``ends``: the scores, and the row and the column of each end
-        (3 x n)."""
+        one letter of each sequence.  ``ends`` (3 x n): scores, and rows and columns of ends."""
         pairs, whole = self.pairs.copy(), np.zeros((len(self), 4), np.int64)
         whole[:, 0], whole[:, 3] = self.cells, ends[0]
         for side, kept in enumerate((rows, columns)):

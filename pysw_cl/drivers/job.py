@@ -55,7 +55,6 @@ class Job:
     @cached_property
     def facts(self) -> dict[str, Any]:
         """The job as JSON can hold it; sequences by length and digest."""
-        beat = {} if self.beat is None else {"beat": self.beat}
         query, target = in_threads(digest, (self.query, self.target), few=2)
         return {
             "query": query,
@@ -67,7 +66,7 @@ class Job:
             "output": self.output,
             "range": self.frame.places,
             "strand": "both" if self.both else self.frame.strand,
-            **beat,
+            **({} if self.beat is None else {"beat": self.beat}),
         }
 
     @classmethod
@@ -191,9 +190,8 @@ def alignment_of(job: Job, found: Found) -> Alignment:
     """The result as users see it.  Raises InternalError for a path with another score."""
     end, path, scoring = found.end, found.path, job.scoring
     tiles, second = found.tiles, found.second_best
-    start = None if path is None else path[:2]
     last = None if job.output == "score" else (end.row, end.column)
-    places: dict[str, Any] = job.frame.found(start, last)
+    places: dict[str, Any] = job.frame.found(None if path is None else path[:2], last)
     score = scoring.unscaled(end.score)
     result = Alignment(
         score,

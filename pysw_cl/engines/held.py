@@ -68,7 +68,6 @@ class HeldMatrix:
         thread use the same kernel object."""
         (m, n), scoring, forbidden = self._size, whole.scoring, whole.forbidden
         score = scoring.source.file
-        arguments = scoring.source.arguments(score, self._matrix)
         pads, numbers, strips = scoring.source.pads(score), held_numbers(m, n), -(-m // HELD_LANES)
         rows, columns = strips * HELD_LANES, numbers // (strips * HELD_LANES)
         codes = np.empty(rows + columns, scoring.source.code)
@@ -92,7 +91,7 @@ class HeldMatrix:
             "pairs": pairs,
             "count": count,
             "found": found,
-            **arguments,
+            **scoring.source.arguments(score, self._matrix),
         }
 
     def _matrix(self, matrix: NDArray[np.int32]) -> Any:

@@ -96,8 +96,6 @@ DEFAULT = "wavefront"
 
 def row_of(wishes: Wishes) -> Row:
     """The row of the engine that the wishes name.  Raises PlanError for an unknown name."""
-    if wishes is None:
-        return ENGINES[DEFAULT]
     given = wishes.get("engine") if isinstance(wishes, Mapping) else getattr(wishes, "engine", None)
     name = DEFAULT if given is None else given
     if not isinstance(name, str) or name not in ENGINES:

@@ -50,8 +50,7 @@ def listening(listener: Callable[[Build], None]) -> Iterator[None]:
 
 @contextmanager
 def expecting(count: int) -> Iterator[None]:
-    """A call of this thread that needs at most ``count`` programs.  A call inside another one
-    belongs to it."""
+    """A call of this thread, with those inside it, that needs at most ``count`` programs."""
     if _here.expected:
         yield
         return

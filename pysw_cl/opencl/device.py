@@ -109,8 +109,7 @@ class Runtime:
 
     @property
     def context(self) -> Any:
-        """The context of the device, made when it is needed first: on some that takes a part of a
-        second.  Raises DeviceError."""
+        """The device's context, made when first needed: that may be slow.  Raises DeviceError."""
         if self._context is None:
             import pyopencl as cl
 

@@ -148,8 +148,7 @@ def _digest_of(info: DeviceInfo, key: Key) -> str:
     return hashlib.sha256("\n".join((info.name, info.driver, *key)).encode()).hexdigest()[:32]
 
 
-# What a driver has built is on its disk: an empty file in the user's cache folder tells later
-# processes.
+# What a driver has built is on disk: an empty file in the user's cache folder tells processes.
 
 
 def known_built(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> bool:
@@ -244,8 +243,7 @@ class BoundKernel:
         return self
 
     def launch(self, groups: int, group_size: int, at_once: bool = False) -> Any:
-        """Enqueue ``groups`` work-groups; returns the event.  ``at_once``: flush the queue, so that
-        the device begins now."""
+        """Enqueue work-groups; returns the event.  ``at_once``: the device begins now (a flush)."""
         try:
             event = cl.enqueue_nd_range_kernel(
                 self.runtime.queue, self._kernel, (groups * group_size,), (group_size,)

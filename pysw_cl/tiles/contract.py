@@ -35,6 +35,7 @@ class Engine:
     plan: Plan = Plan()
     peak_bytes: int = 0
     captures_inside: bool = False
+    watch: Any = None
 
     def tile(self, job: TileJob) -> TileResult:
         """Compute one tile."""
@@ -94,8 +95,9 @@ class Engine:
 
     @property
     def kernel_seconds(self) -> dict[str, float]:
-        """Seconds on the device by kernel, of all that it computed; empty unless it measures."""
-        return {}
+        """Seconds on the device by kernel, of all that it computed; empty unless it measures, as
+        ``watch`` does (`pysw_cl.opencl.device.Stopwatch`)."""
+        return {} if self.watch is None else self.watch.seconds
 
     def another(self, cells: int) -> Engine | None:
         """Another kind of engine, to compute a result again that failed its check; or None."""

@@ -130,12 +130,8 @@ class SweepState:
 
     def special_lines(self, slab: Slab, area: Area) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The special rows and columns inside a tile, counted from its corner."""
-        if not (self.edges.rows or slab.columns):
-            return (), ()
-        return (
-            _places_between(self.edges.rows, area.row, area.row_end),
-            _places_between(slab.columns, area.column, area.column_end),
-        )
+        rows = _places_between(self.edges.rows, area.row, area.row_end)
+        return rows, _places_between(slab.columns, area.column, area.column_end)
 
     def take(self, slab: Slab, area: Area, result: TileResult) -> None:
         """Take the result of a tile that was computed."""

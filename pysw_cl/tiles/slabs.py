@@ -91,11 +91,10 @@ class TileMap:
     def facts(self) -> dict[str, Any]:
         """The map as JSON: scores as integers (None for NaN), pruned cells as counts."""
         cells = np.outer(np.diff(self.rows), np.diff(self.columns))
-        scores = [[None if np.isnan(s) else int(s) for s in row] for row in self.scores]
         return {
             "rows": self.rows.tolist(),
             "columns": self.columns.tolist(),
-            "scores": scores,
+            "scores": [[None if isnan(s) else int(s) for s in row] for row in self.scores],
             "pruned": np.rint(self.pruned * cells).astype(np.int64).tolist(),
         }
 

@@ -225,8 +225,7 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class TileJob:
-    """One tile to compute: codes and edges in.  Plain values only, so that it can be sent: all that
-    an engine is told."""
+    """One tile to compute: all that an engine is told, in plain values, so that it can be sent."""
 
     #: m >= 1 codes, and n >= 1 codes.
     query: Codes
@@ -351,8 +350,7 @@ class TileResult(Costs):
     #: Skipped cells.
     pruned: int = 0
     #: The special rows (n cells each) and columns (m cells each): what a tile that ends there has
-    #: as its bottom or right edge.  The arrays are the receiver's own, or the cells are still on
-    #: the device.
+    #: as its bottom or right edge.  The arrays are the receiver's own, or still on the device.
     rows: Mapping[int, Edge | DeviceEdge] = field(default_factory=dict)
     columns: Mapping[int, Edge | DeviceEdge] = field(default_factory=dict)
     #: An engine's notes, which do not travel: how many cells reached the threshold, of a tile that

@@ -213,7 +213,7 @@ def in_pipeline(engine: WavefrontEngine, jobs: list[TileJob]) -> list[TileResult
         if pipeline is None:
             return [*results, *one_by_one(engine, rest)]
         put = 1
-        while len(pipeline):
+        while pipeline._begun:
             done = pipeline.done()
             if put < len(rest) and pipeline.accepts():
                 assert pipeline.put(rest[put], put == len(rest) - 1)
@@ -325,7 +325,7 @@ def test_other_tiles_meanwhile(seen: Seen) -> None:
     assert pipeline is not None
     for at in range(10):
         assert_tile(engine.tile(other), make_engine("reference").tile(other), 3)
-        while at < 9 and len(pipeline) == 1:
+        while at < 9 and len(pipeline._begun) == 1:
             if pipeline.accepts():
                 assert pipeline.put(jobs[at + 1], at == 8)
         assert_edge(pipeline.take(True).bottom, wanted[at].bottom, 3)

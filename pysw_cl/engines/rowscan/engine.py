@@ -69,16 +69,11 @@ class RowscanEngine(Engine):
 
     def __init__(self, runtime: Runtime, plan: RowscanPlan) -> None:
         self.runtime, self.plan = runtime, plan
-        self.peak_bytes = 0
-        self._watch = Stopwatch(runtime.times)
+        self.watch = Stopwatch(runtime.times)
 
     @cached_property
     def for_moves(self) -> WavefrontEngine:
         return WavefrontEngine(self.runtime, default_plan(self.runtime))
-
-    @property
-    def kernel_seconds(self) -> dict[str, float]:
-        return self._watch.seconds
 
     def tile(self, job: TileJob, capacity: int = 0) -> TileResult:
         """Compute one tile.  ``capacity``: cells that are collected at most; 0: as the job asks."""

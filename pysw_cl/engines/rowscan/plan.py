@@ -106,8 +106,7 @@ class RowscanPlan(StriplessPlan):
 
     def wave(self, m: int, n: int, alpha: Count, B: Count, chunk: Count) -> Wave:
         """See `Plan`: a segment of a row is what a strip is to the wavefront, and a row what a
-        column is.  But a segment waits less than a row for the one to its left: a time of its
-        own."""
+        column is.  Waiting for the segment to its left, less than a row, is a time of its own."""
         return self.machine.wave(-(-n // (self.T * alpha)), B, m, 0)
 
     def for_tile(self, scoring: Scoring, rows: int, columns: int) -> RowscanPlan:

@@ -76,8 +76,7 @@ class CompressedEdge(Source):
         return Edge(h, x)
 
     def read_h(self, start: int, stop: int, step: int = 1) -> Ints:
-        """H of every step-th of cells ``start+1 .. stop``, beginning with the first.  The device
-        selects them; waits for it."""
+        """As of any `Source`: the device selects the cells; waits for it."""
         count = max(0, -(-(stop - start) // step))
         with Buffers(self._runtime, small=True) as buffers:
             cells = buffers.empty(4 * count)
@@ -85,8 +84,7 @@ class CompressedEdge(Source):
             return buffers.read(cells, count)
 
     def h_at(self, cell: int) -> int:
-        """H of the cell that follows the first ``cell`` ones.  Does not wait for what is
-        enqueued."""
+        """As of any `Source`.  Does not wait for what is enqueued."""
         read = partial(read_beside, self._runtime, self.buffer, 1)
         base = int(read(HEAD + cell // CELLS)[0])
         if base < RAW:
@@ -98,8 +96,7 @@ class CompressedEdge(Source):
         self, start: int, count: int, to: Any, h_at: int, x_at: int | None = None, step: int = 1
     ) -> None:
         """Enqueue the expansion of ``count`` cells, every step-th one after the first ``start``,
-        into another buffer: H and, if it has a place, X to places (of int32) from ``h_at`` and
-        ``x_at`` on."""
+        into another buffer: H from the place ``h_at`` on and, if given, X from ``x_at`` (int32)."""
         if start < 0 or start + (count - 1) * step >= self._length:
             raise InternalError(f"an edge has {self._length} cells, not {count} from {start}")
         if count == 0:

@@ -53,7 +53,7 @@ class TileWord(IntEnum):
 
 
 class SourceWord(IntEnum):
-    """64-bit words: the places of a tile's edges among the special rows and columns of another tile
+    """64-bit words: places of a tile's edges among another tile's special rows and columns
     (cl/wavefront/tile_edges.cl)."""
 
     #: Places of the top edge's H and F^.

@@ -64,9 +64,9 @@ class WavefrontEngine(Engine):
         that are computed sooner row by row."""
         self.runtime, self._holds, self._make_row_scan = runtime, holds, row_scan
         self.plan = plan
-        self.peak_bytes, self.captures_inside = 0, plan.captures_inside
+        self.captures_inside = plan.captures_inside
         self._room = RetainedBuffers()  # memory that is kept from tile to tile
-        self._watch = Stopwatch(runtime.times)
+        self.watch = Stopwatch(runtime.times)
 
     def tile(self, job: TileJob, capacity: int = 0) -> TileResult:
         """Compute one tile; see :class:`pysw_cl.tiles.tile.TileJob`.  ``capacity``: at most so many
@@ -192,8 +192,7 @@ class WavefrontEngine(Engine):
         return matrix
 
     def expect_path(self, whole: Rectangle, steps: tuple[int, int]) -> None:
-        """Other processes build what the path probably needs, if this thread has not expected one
-        like it before."""
+        """Other processes build what the first path of its kind in this thread probably needs."""
         if not self.runtime.traits.builds_apart or whole.forbidden is not None:
             return
         runtime, plan, scoring = self.runtime, self.plan, whole.scoring
@@ -233,8 +232,7 @@ class WavefrontEngine(Engine):
 
     @property
     def _overlaps(self) -> dict[tuple[int, ...], int]:
-        """Columns by which sections overlap at least, by `_costs`: more, once too many were
-        refused."""
+        """Columns that sections share at least, by `_costs`: more, once too many were refused."""
         return self.runtime.kept("overlaps", dict)
 
     def _in_sections(self, execution: InSections, job: TileJob, capacity: int) -> TileResult | None:
@@ -262,11 +260,6 @@ class WavefrontEngine(Engine):
     def note_memory(self, size: int) -> None:
         """Update the peak for a job that takes ``size`` bytes beside the edges on the device."""
         self.peak_bytes = max(self.peak_bytes, size + self._room.edge_bytes)
-
-    @property
-    def kernel_seconds(self) -> dict[str, float]:
-        """As of an engine whose runtime measures (`Runtime.timed`)."""
-        return self._watch.seconds
 
     def another(self, cells: int) -> Engine | None:
         """The reference engine for few ``cells``; else 32-bit lanes in the two-phase form on the

@@ -127,7 +127,6 @@ def launch_many(
         "progress": progress,
         "progress_above": progress,
         "progress_above_at": strips,
-        "moves": None,
     }
     kernel = BoundKernel(runtime, spec_of(program), program.defines)
     bind(kernel, buffers, {**given, **values})
@@ -181,8 +180,7 @@ def scores_of(scoring: Scoring, score: str, skewed: bool, buffers: Buffers) -> d
 
 
 def backwards(target: Codes, T: int, pad: int) -> Codes:
-    """The target reversed, with T columns of padding at both ends, as narrow lanes of CPU vectors
-    read it."""
+    """The target reversed, with T columns of padding at both ends, as narrow CPU lanes read it."""
     padded = np.full(len(target) + 2 * T, pad, np.uint8)
     padded[T : T + len(target)] = target[::-1]
     return padded

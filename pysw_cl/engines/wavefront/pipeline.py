@@ -82,12 +82,8 @@ class RunningPipeline:
                 self.close()
             raise
 
-    def __len__(self) -> int:
-        return len(self._begun)
-
     def accepts(self) -> bool:
-        """Is there memory for one more tile, and can its groups no longer block those above?  Does
-        not wait."""
+        """Is there memory for one more tile, which cannot block those above?  Does not wait."""
         self._update()
         if self._count == self._most_tiles:
             return False

@@ -39,8 +39,7 @@ _Compared = tuple[NDArray[np.int64], Any, Any]
 
 
 class SectionsRun(StripsRun):
-    """The computation of one tile in sections.  :meth:`run` computes it, :meth:`result` reads
-    it."""
+    """The computation of one tile in sections: :meth:`run` computes, :meth:`result` reads it."""
 
     def __init__(
         self,
@@ -260,8 +259,7 @@ class SectionsRun(StripsRun):
         return edge_of(self.job, *parts)
 
     def distinct(self, cells: Ints) -> Ints:
-        """Each cell once, with its highest score: where sections overlap, one may have collected it
-        with a score that is too low."""
+        """Each cell once, with its highest score: of sections that overlap, one may be too low."""
         ordered = cells[np.lexsort((-cells[:, 0], cells[:, 2], cells[:, 1]))]
         first = np.ones(len(cells), bool)
         first[1:] = (ordered[1:, 1:] != ordered[:-1, 1:]).any(axis=1)

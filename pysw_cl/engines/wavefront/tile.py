@@ -128,8 +128,7 @@ class StripsRun:
 class Link(NamedTuple):
     """A tile's place in a pipeline of tiles below each other."""
 
-    #: What all tiles share: the target's letters, the bus, the best score; and the tile's ticket
-    #: counter.
+    #: What all tiles share (the target's letters, the bus, the best score), and the tile's ticket.
     shared: Mapping[str, Any]
     #: The line of the bus that each strip reads, and last the line that the last strip writes.
     lines: NDArray[np.int32]

@@ -22,10 +22,10 @@ from ...scoring.precision import UNREACHABLE
 from ...sequences.view import View
 from ...tiles.contract import Part
 from ...tiles.edges import DeviceEdge, EdgeArray, Ints, Source
-from ...tiles.tile import Costs, Traced
+from ...tiles.tile import Costs
 from .compressed_edge import CompressedEdge
 from .descriptors import TOP_LINE, SourceWord, TileWord
-from .device_traceback import begin_traceback, pieces_of, traceback_defines
+from .device_traceback import Found, begin_traceback, pieces_of, traceback_defines
 from .kernel import backwards, counted, launch_many, new_records, read_records, scores_of
 from .tile_batch_layout import TILE_SET_FILES, TileSet, described
 
@@ -218,13 +218,8 @@ class WavefrontTileBatch:
         self._slots[slot] = Moves(done, stored, buffers, event, records)
         return self._slots[slot]
 
-    def trace(
-        self, moves: Moves, row: int, column: int, state: int
-    ) -> Callable[[], tuple[Traced, Ints]]:
-        """Enqueue the traceback of a path through tiles; returns a function that waits for it.
-
-        That gives the part of the path in these tiles, and for each tile the row, column and state
-        with which the path entered it, and the moves made before (-1: it did not enter)."""
+    def trace(self, moves: Moves, row: int, column: int, state: int) -> Callable[[], Found]:
+        """Enqueue the traceback of a path through tiles; returns a function that waits for it."""
         parts, plan = moves.done.parts, self._works[True].plan
         tiles, linear = moves.done.descriptors[:, TRACED], self.scoring.gap_open == 0
         defines = traceback_defines(self.runtime, plan.T, plan.alpha)
@@ -234,7 +229,7 @@ class WavefrontTileBatch:
         where = self.runtime, defines, moves.stored, tiles, linear
         traced = begin_traceback(*where, starts, moves.buffers, aside)
 
-        def found() -> tuple[Traced, Ints]:
+        def found() -> Found:
             path = traced()
             self._count(moves.records(aside), True)
             return path

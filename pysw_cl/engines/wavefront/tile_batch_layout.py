@@ -63,8 +63,7 @@ class TileSet:
         return np.arange(min(1, kept), 1 + kept, dtype=np.int32) * np.int32(self.steps[1])
 
     def place_of_row(self, k: Any, row: Any) -> Any:
-        """Where the H of special row ``row`` of tile k begin (row 0: its top edge); ``k`` and
-        ``row`` may be arrays."""
+        """Where H of special row ``row`` of tile k begin (0: its top edge); both may be arrays."""
         tile = self.descriptors[k]
         line = TOP_LINE + row // self.steps[0]
         return tile[..., TileWord.BUS] + 2 * line * tile[..., TileWord.STRIDE]
