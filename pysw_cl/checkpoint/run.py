@@ -53,10 +53,19 @@ class SavedStrand(StrandStore):
     run: SavedRun
 
     def known(self) -> Found | None:
-        found = saved_result(self.run.store)
-        if found is not None:
-            self._tidy()
-        return found
+        kept = self.run.store.arrays("result")
+        if kept is None:
+            return None
+        (arrays, facts), path = kept, None
+        if facts["start"] is not None:
+            none = np.zeros(0, np.uint8)
+            lengths = arrays.get("lengths", none).view("<i8").astype(np.int64)
+            row, column = facts["start"]
+            path = FoundPath(row, column, Runs(arrays.get("ops", none), lengths))
+        tiles = None if facts["tiles"] is None else TileMap.of_facts(facts["tiles"])
+        end, plan, stats = Hit(*facts["end"]), plan_of_facts(facts["plan"]), Stats(**facts["stats"])
+        self._tidy()
+        return Found(end, path, plan, stats, tiles)
 
     def _tidy(self) -> None:
         if self.run.store.whole is not None:  # one of two
@@ -68,7 +77,20 @@ class SavedStrand(StrandStore):
 
     def save(self, found: Found) -> None:
         found.stats.seconds = self.run.seconds()
-        save_result(self.run.store, found)
+        arrays, start = dict[str, NDArray[np.uint8]](), None
+        if found.path is not None:
+            runs, start = found.path.runs, [found.path.row, found.path.column]
+            arrays = {"ops": runs.ops, "lengths": runs.lengths.astype("<i8").view(np.uint8)}
+        stats = asdict(found.stats)
+        del stats["kernel_seconds"]  # a measurement of one run
+        facts = {
+            "end": [found.end.score, found.end.row, found.end.column],
+            "start": start,
+            "plan": found.plan.facts(),
+            "stats": stats,
+            "tiles": None if found.tiles is None else found.tiles.facts(),
+        }
+        self.run.store.save_arrays("result", arrays, facts)
         self._tidy()
 
     def banded(self, of: Search, assumed: int | None) -> Banded:
@@ -137,40 +159,3 @@ class SavedTraceback:
 
     def _name(self) -> str:
         return f"walk-{self._files:06}"
-
-
-def save_result(store: Store, found: Found) -> None:
-    """Save the result of a finished job.  Raises CheckpointError if it cannot be written."""
-    arrays: dict[str, NDArray[np.uint8]] = {}
-    start = None
-    if found.path is not None:
-        runs, start = found.path.runs, [found.path.row, found.path.column]
-        arrays = {"ops": runs.ops, "lengths": runs.lengths.astype("<i8").view(np.uint8)}
-    stats = asdict(found.stats)
-    del stats["kernel_seconds"]  # a measurement of one run
-    facts = {
-        "end": [found.end.score, found.end.row, found.end.column],
-        "start": start,
-        "plan": found.plan.facts(),
-        "stats": stats,
-        "tiles": None if found.tiles is None else found.tiles.facts(),
-    }
-    store.save_arrays("result", arrays, facts)
-
-
-def saved_result(store: Store) -> Found | None:
-    """The result of a finished job; None if it is not finished, or its result is damaged."""
-    kept = store.arrays("result")
-    if kept is None:
-        return None
-    arrays, facts = kept
-    path = None
-    if facts["start"] is not None:
-        none = np.zeros(0, np.uint8)
-        lengths = arrays.get("lengths", none).view("<i8").astype(np.int64)
-        row, column = facts["start"]
-        path = FoundPath(row, column, Runs(arrays.get("ops", none), lengths))
-    tiles = None if facts["tiles"] is None else TileMap.of_facts(facts["tiles"])
-    return Found(
-        Hit(*facts["end"]), path, plan_of_facts(facts["plan"]), Stats(**facts["stats"]), tiles
-    )

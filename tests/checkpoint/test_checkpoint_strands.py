@@ -98,15 +98,14 @@ def test_interrupted_at_any_moment(tmp_path: Path, kind: str) -> None:
     assert calls > 30
 
 
-@pytest.mark.parametrize(
-    "place", ["part", "drop", "saved_result", "SavedSweep"], ids="before {}".format
-)
+@pytest.mark.parametrize("place", ["part", "drop", "known", "SavedSweep"], ids="before {}".format)
 @pytest.mark.parametrize("time", [1, 2])
 def test_ended_between_the_strands(tmp_path: Path, place: str, time: int) -> None:
     """Before and after the first strand's result is there, and its rows are gone."""
     a, b = texts("minus")
     expected = pysw_cl.align(a, b, strand="both", plan=REFERENCE)
-    owner: Any = saved_job if hasattr(saved_job, place) else store.Store
+    owners: tuple[Any, ...] = saved_job, saved_job.SavedStrand, store.Store
+    owner = next(one for one in owners if hasattr(one, place))
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Enough):
         fault(patch, owner, place, Enough, range(time, time + 1))
         pysw_cl.align(a, b, checkpoint=tmp_path, **both())
