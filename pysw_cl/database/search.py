@@ -281,10 +281,17 @@ class Searcher:
         best = [Best(options.least, options.top, options.ties, db.records) for _ in queries]
         letters, failed = [query.read() for query in queries], len(engine.failed)
         try:
-            for first, held in self._parts(engine):
+            stay = db.total_letters <= engine.most_letters
+            parts = self._parts(engine, stay)
+            part = next(parts, None)
+            while part is not None:
+                first, held = part
                 scores = engine.scores(letters, held, tell)
+                part = next(parts, None)  # it is sent while the first queries are computed
                 for one, found in zip(best, scores, strict=True):
                     one.add(found, first)
+            while self._held and not stay:
+                engine.free(self._held.pop()[1])
             for query, one in zip(queries, best, strict=True):
                 empty = score_of_empty(len(query), options)
                 one.add(np.full(len(db) - db.full, empty), db.full)
@@ -304,20 +311,17 @@ class Searcher:
         self.stats.add(cost)
         return hits
 
-    def _parts(self, engine: SearchEngine) -> Iterator[tuple[int, Any]]:
-        """The parts of the database on the device, each with its first rank."""
-        stay, first, held = self.db.total_letters <= engine.most_letters, 0, self._held
-        most = PART if stay else engine.most_letters // 2
-        for part in () if held else self.db.parts(most):
+    def _parts(self, engine: SearchEngine, stay: bool) -> Iterator[tuple[int, Any]]:
+        """The parts of the database on the device, each with its first rank.  If they do not stay,
+        there are two at a time."""
+        first, held = 0, self._held
+        yield from held
+        for part in () if held else self.db.parts(PART if stay else engine.most_letters // 2):
+            if not stay and len(held) == 2:
+                engine.free(held.pop(0)[1])
             held.append((first, engine.hold(part)))
             first += len(part)
-            if not stay and len(held) == 2:  # the second one is sent while the first is computed
-                yield held[0]
-                engine.free(held.pop(0)[1])
-        yield from held
-        if not stay:
-            while held:
-                engine.free(held.pop()[1])
+            yield held[-1]
 
 
 def _matrix_of(query: Any) -> PositionMatrix | None:

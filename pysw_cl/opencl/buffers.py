@@ -206,6 +206,13 @@ class Buffers:
         """A buffer that starts as a copy of ``array``."""
         return self.several({0: array})[0]
 
+    def sent(self, array: NDArray[Any]) -> Any:
+        """A buffer that a copy of ``array`` is sent to.  (On some drivers the launch that first
+        uses one that is made from host memory waits until nothing runs.)"""
+        buffer = self.empty(array.nbytes)
+        self.write(buffer, array)
+        return buffer
+
     def empty(self, size: int) -> Any:
         """A buffer of ``size`` bytes with undefined contents."""
         return self.several({0: size})[0]

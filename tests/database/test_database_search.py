@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -321,3 +321,39 @@ def test_hits_are_given_pass_by_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     next(found)
     assert len(taken) == 2
     assert len(list(found)) == len(taken) - 1 == 9
+
+
+def test_a_part_is_sent_while_the_one_before_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = list[str]()
+
+    def made(*asked: Any) -> Any:
+        engine = engine_of(300, *asked)
+        hold, scores, free = engine.hold, engine.scores, engine.free
+
+        def begun(queries: Any, held: Any, done: Any) -> Any:
+            told.append("begin")
+            yield from scores(queries, held, done)
+            told.append("end")
+
+        def eager(*given: Any) -> Any:
+            found = begun(*given)
+            first = [next(found)]
+            return chain(first, found)
+
+        engine.scores = eager
+        engine.hold = lambda part: (told.append("hold"), hold(part))[1]
+        engine.free = lambda part: (told.append("free"), free(part))[1]
+        return engine
+
+    monkeypatch.setattr(searching, "search_engine", made)
+    targets = proteins(40, 16)
+    whole = list(map(rows, search("MKVLAWHEAG", targets, device="cpu")))
+    parts = told.count("hold")
+    assert parts > 4 and told.count("free") == parts and len(whole) == 1
+    middle = [
+        "hold",
+        "begin",
+        *["hold", "end", "begin"],
+        *["free", "hold", "end", "begin"] * (parts - 2),
+    ]
+    assert told == [*middle, "end", "free", "free"]

@@ -133,10 +133,10 @@ class MixedSearch(SearchEngine):
         words = 1 + (lengths[::2] + 1) // 2
         firsts = np.concatenate([[0], np.cumsum(words)])
         turns = buffers.empty(4 * (int(firsts[-1]) + 1))
-        places = buffers.of(firsts.astype(np.uint32))
+        places = buffers.sent(firsts.astype(np.uint32))
         with Buffers(runtime) as own:
-            letters = own.of(np.ascontiguousarray(subjects.letters))
-            there = own.of(np.zeros(256, np.int32))
+            letters = own.sent(np.ascontiguousarray(subjects.letters))
+            there = own.sent(np.zeros(256, np.int32))
             look = BoundKernel(runtime, LETTERS_THERE, {})
             look.bind(letters=letters, all=len(subjects.letters), there=there)
             look.launch(LOOKING, ITEMS)
@@ -144,10 +144,10 @@ class MixedSearch(SearchEngine):
             lay = BoundKernel(runtime, LAY_OUT, {})
             lay.bind(
                 letters=letters,
-                starts=own.of(subjects.starts),
-                lengths=own.of(lengths.astype(np.int32)),
+                starts=own.sent(subjects.starts),
+                lengths=own.sent(lengths.astype(np.int32)),
                 count=count,
-                codes=own.of(codes),
+                codes=own.sent(codes),
                 firsts=places,
                 turns=turns,
             ).launch(len(words), ITEMS)
@@ -174,7 +174,7 @@ class MixedSearch(SearchEngine):
     def scores(
         self, queries: Iterable[Letters], held: Any, done: Callable[[int], None]
     ) -> Iterator[Scores]:
-        left = iter(queries)
+        left = iter(queries)  # the first ones begin now
 
         def begun(slots: list[Slot]) -> Iterator[tuple[Letters, Slot]]:
             for slot, query in zip(slots, left, strict=False):
@@ -182,11 +182,15 @@ class MixedSearch(SearchEngine):
                 yield query, slot
 
         under_way = deque(begun(self._slots))
-        while under_way:
-            query, slot = under_way.popleft()
-            found = self._take(query, slot, held, done)
-            under_way.extend(begun([slot]))
-            yield found
+
+        def taken() -> Iterator[Scores]:
+            while under_way:
+                query, slot = under_way.popleft()
+                found = self._take(query, slot, held, done)
+                under_way.extend(begun([slot]))
+                yield found
+
+        return taken()
 
     def _launch(self, query: Letters, held: Held, slot: Slot) -> None:
         """Begin a query."""

@@ -61,11 +61,9 @@ class RunningPipeline:
         self._last: TileRun | None = None
         try:
             self._ticket_bytes = runtime.facts.part_align
-            tickets = np.zeros(self._most_tiles * self._ticket_bytes // 4, np.int32)
-            # written now: some drivers copy what a buffer starts with when a kernel first uses the
-            # part, and that launch waits until nothing runs
-            self._tickets = self._own.empty(tickets.nbytes)
-            self._own.write(self._tickets, tickets)
+            self._tickets = self._own.sent(
+                np.zeros(self._most_tiles * self._ticket_bytes // 4, np.int32)
+            )
             scores = scores_of(job.scoring, self._score, first.program.skewed, self._own)
             self._shared = self._own.several(
                 {
