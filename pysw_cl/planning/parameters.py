@@ -223,7 +223,7 @@ class PairTuning:
     """Pair batches."""
 
     most_letters: int = tunable(1 << 26, 1, 1 << 30, "letters that go to the device at once")
-    gpu_kept_letters: int = tunable(1 << 26, 1, 1 << 30, "the same of prepared pairs, or a 64th")
+    gpu_kept_letters: int = tunable(1 << 28, 1, 1 << 30, "the same of prepared pairs, or a 64th")
     cpu_pairs: int = tunable(1 << 13, 1, 1 << 24, "of a part: their letters stay in a CPU's caches")
     gpu_pairs: int = tunable(1 << 18, 1, 1 << 24, "of a part: the host works while the device does")
     gpu_listed_pairs: int = tunable(1 << 16, 1, 1 << 24, "of a part that the host joins first")
