@@ -196,7 +196,7 @@ def test_distances_in_several_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(4)
     seqs = ["".join(rng.choice(list("ACGT"), 30)) for _ in range(9)]
     expected = ours.pair_dists(seqs, gap_cost=(5, 2))
-    monkeypatch.setattr("pysw_cl.api.all_pairs.PATHS", PairTuning(grid_pairs=7))
+    monkeypatch.setattr("pysw_cl.database.matrix.PATHS", PairTuning(grid_pairs=7))
     assert np.array_equal(ours.pair_dists(seqs, gap_cost=(5, 2)).data, expected.data)
 
 

@@ -172,19 +172,16 @@ def every_pair(queries: Records, targets: Records) -> Iterator[Pair]:
 def matched_pairs(queries: Records, targets: Records) -> Iterator[Pair]:
     """Record i of one with record i of the other, without the pairs of which a record is left out.
     Raises InputError for different numbers of records, at once if both are known."""
-    counts, sources = [queries.count, targets.count], (queries.read(), targets.read())
+    counts = queries.count, targets.count
     if None in counts or counts[0] == counts[1]:
-        for done, (query, target) in enumerate(zip_longest(*sources, fillvalue=_END)):
-            if query is _END or target is _END:
-                counts = [
-                    done + (0 if record is _END else 1 + sum(1 for _ in source))
-                    for record, source in zip((query, target), sources, strict=True)
-                ]
-                break
-            if query is not None and target is not None:
+        q = t = 0
+        for query, target in zip_longest(queries.read(), targets.read(), fillvalue=_END):
+            q, t = q + (query is not _END), t + (target is not _END)
+            if query not in (None, _END) and target not in (None, _END):
                 yield query, target
-        else:
+        if q == t:
             return
+        counts = q, t
     names = ["standard input" if side.path == "-" else side.path for side in (queries, targets)]
     raise InputError(
         f"--pairs aligns record i of QUERY with record i of TARGET, but {names[0]} has "

@@ -1,9 +1,10 @@
-"""Hits: what is found out about the best sequences of a database, many pairs at once."""
+"""Hits: which sequences of a database are the best, as the scores of one part after the other come
+in, and what is found out about these, many pairs at once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,11 @@ from ..results.stats import Stats
 from ..scoring.positions import PositionMatrix
 from ..scoring.scoring import made_of
 from ..sequences.sequence import Sequence
-from .best import Best
 from .database import Database
+
+Ints = NDArray[np.int64]
+#: Scores by which the others are chosen that are sorted.
+SAMPLE = 1 << 14
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,6 +43,40 @@ class Hits(list[Hit]):
         self.query = query
 
 
+class Best:
+    """The hits that score ``least``, and with ``top`` are among so many best ones: the highest
+    score first, then the first one in the source; with ``ties`` all that score as much as the last
+    of these, too.  ``records``: the places in the source of some ranks.
+
+    What is kept does not depend on the parts, nor on their order."""
+
+    def __init__(
+        self, least: int, top: int | None, ties: bool, records: Callable[[Ints], Ints]
+    ) -> None:
+        self._least, self._top, self._ties, self._of = least, top, ties, records
+        self.scores, self.ranks, self.records = (np.zeros(0, np.int64) for _ in range(3))
+
+    def add(self, scores: NDArray[np.integer[Any]], first: int) -> None:
+        """The scores of subjects from the rank ``first`` on."""
+        least, top = self._least, self._top
+        if top is not None and len(scores) > top:  # the longest ones tell what most cannot reach
+            some = scores[: max(4 * top, SAMPLE)]
+            least = max(least, int(np.partition(some, len(some) - top)[-top]))
+        at = np.flatnonzero(scores >= least)
+        if not len(at):
+            return
+        ranks = first + at
+        new = scores[at].astype(np.int64), ranks, self._of(ranks)
+        old = self.scores, self.ranks, self.records
+        every = [np.concatenate(pair) for pair in zip(old, new, strict=True)]
+        order = np.lexsort((every[2], -every[0]))
+        if top is not None and len(order) >= top:
+            self._least = int(every[0][order[top - 1]])
+            equal = np.count_nonzero(every[0] >= self._least)
+            order = order[: equal if self._ties else top]
+        self.scores, self.ranks, self.records = (column[order] for column in every)
+
+
 class HitAligner:
     """Finds the ends or the paths of hits on a device, whose memory it keeps until `close`."""
 
@@ -46,9 +84,8 @@ class HitAligner:
         self._options = options
         self._common: dict[str, Any] = {"mode": options.mode, "scoring": options.scoring}
         self._common["free_ends"] = options.free
-        quiet = {**vars(resources), "progress": None}
         asked = made_of(ManyOptions, {**vars(options), "min_score": None})
-        self._pairs = PairAligner(asked, made_of(Resources, quiet))
+        self._pairs = PairAligner(asked, replace(resources, progress=None))
 
     def close(self) -> None:
         """Free the device's memory."""
@@ -79,7 +116,7 @@ class HitAligner:
     def _table(
         self,
         pairs: list[tuple[Sequence, Sequence]],
-        scores: NDArray[np.int64],
+        scores: Ints,
         matrix: PositionMatrix | None,
     ) -> tuple[NDArray[Any], Stats]:
         """The rows of pairs with these scores, and what they cost."""

@@ -1,9 +1,9 @@
-"""What users call for all against all: ``score_matrix``."""
+"""What users call for all against all: ``score_matrix``, and who computes its values."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
@@ -13,15 +13,18 @@ from numpy.typing import NDArray
 
 from ..api.advice import Tally, advise_tally
 from ..api.align import told
-from ..api.all_pairs import AllPairs
-from ..api.pair_aligner import teller
-from ..drivers.grid import Side, work_of
+from ..api.pair_aligner import PairAligner, Tell, teller
+from ..drivers.batch_results import PairResults
+from ..drivers.grid import Grid, Ints, Put, Side, work_of
 from ..drivers.options import MatrixOptions, MatrixOutput, Resources
+from ..drivers.prepared import Batch
 from ..drivers.problem import Mode
 from ..drivers.progress import Progress
 from ..errors import InputError, SequenceError, file_name
+from ..planning.parameters import PairTuning
 from ..planning.plan import Plan
 from ..results.formats.files import written
+from ..results.pair_paths import runs_of
 from ..results.stats import Stats
 from ..scoring.scoring import Scoring, made_of
 from ..sequences.alphabet import NO_CODE, PIECE
@@ -29,6 +32,8 @@ from ..sequences.sequence_set import SequenceSet
 from .database import Database
 
 Matrix = NDArray[np.int32] | NDArray[np.float64]
+#: Pairs whose paths are held at once.
+PATHS = PairTuning(grid_pairs=1 << 16)
 
 
 def score_matrix(
@@ -131,6 +136,109 @@ def _put(matrix: Matrix, q: Any, t: Any, scores: NDArray[Any]) -> None:
         matrix[q] = np.take(scores, np.argsort(t), axis=1)
     else:
         matrix[(q, t) if isinstance(q, slice) or isinstance(t, slice) else np.ix_(q, t)] = scores
+
+
+class AllPairs:
+    """Computes a matrix of what is asked for; ``stats``: what that costs."""
+
+    def __init__(
+        self, rows: Side, columns: Side, options: MatrixOptions, resources: Resources
+    ) -> None:
+        self._rows, self._columns, self._options = rows, columns, options
+        self._aligners = [
+            PairAligner(options.of_pairs(one), resources) for one in ("score", "path")
+        ]
+        self.stats = Stats()
+
+    def run(self, put: Put, tell: Tell) -> None:
+        """Compute all values; see `Grid.run`."""
+        with self._aligners[0] as aligner, self._aligners[1]:
+            if self._options.output == "distance":
+                grid = Grid(None, PATHS, self._distances())
+            elif aligner.batches:
+                grid = Grid(*aligner.ready(), self._scores)
+            else:
+                grid = Grid(None, PairTuning(), self._scores)
+            grid.run(self._rows, self._columns, put, tell)
+        self.stats.add(grid.stats)
+
+    def _found(self, path: bool, queries: SequenceSet, targets: SequenceSet) -> PairResults:
+        """The results of as many queries and targets, which are aligned once."""
+        batch = Batch(queries, targets)
+        batch.again = False
+        found = self._aligners[path].found(batch)
+        self.stats.add(found.stats)
+        return found
+
+    def _scores(self, q: Ints, t: Ints) -> NDArray[Any]:
+        sides = self._rows.of.take(q), self._columns.of.take(t)
+        return self._found(False, *sides).values["score"]
+
+    def _distances(self) -> Callable[[Ints, Ints], NDArray[Any]]:
+        """What gives the distances of Feng & Doolittle (1996, Methods Enzymol 266, 368-382), as
+        scikit-bio's `multi_align` has them, to the last bit.  If both sides are the same, the
+        sequence with the lower number is the query.
+
+        The score of a pair lies between that of two random sequences of the same letters, in as
+        many columns and with the same gaps, and the mean of both with themselves; the distance is
+        the negative logarithm of its share there, which is at least 1e-6.  All sums are of whole
+        numbers, exact in any order, and a power of two that all scores have as a factor cancels
+        out."""
+        scoring, same = self._options.scoring, self._rows is self._columns
+        rows, columns = self._rows.of, self._columns.of
+        itself = [self._found(False, side, side).values["score"] for side in (rows, columns)]
+        counts, scores = _letters(rows, columns, scoring)
+
+        def distances(q: Ints, t: Ints) -> NDArray[Any]:
+            every = np.zeros(len(q))
+            apart = np.flatnonzero(q != t) if same else np.arange(len(q))
+            q, t = q[apart], t[apart]
+            if same:
+                q, t = np.minimum(q, t), np.maximum(q, t)
+            queries, targets = rows.take(q), columns.take(t)
+            found = self._found(True, queries, targets)
+            length, opened, inner = _gaps(found, queries.lengths, targets.lengths)
+            each = np.einsum("pa,pa->p", counts[0][q] @ scores, counts[1][t])
+            random = each / length - (scoring.gap_open * opened + scoring.gap_extend * inner)
+            mean = (itself[0][q].astype(np.int64) + itself[1][t]) / 2
+            most = mean - random
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = np.clip((found.values["score"] - random) / most, 1e-6, 1.0)
+            every[apart] = np.where(most == 0, 0.0, -np.log(share))
+            return every
+
+        return distances
+
+
+def _letters(
+    queries: SequenceSet, targets: SequenceSet, scoring: Scoring
+) -> tuple[list[NDArray[np.float64]], NDArray[np.int32]]:
+    """How often each letter that there is comes in each query and target, and the scores of these
+    letters."""
+    counts = [
+        np.array([np.bincount(one, minlength=256) for one in of], np.float64).reshape(-1, 256)
+        for of in (queries, targets)
+    ]
+    used = np.flatnonzero(np.concatenate(counts).any(axis=0))
+    encodings = scoring.query_encoding[used], scoring.target_encoding[used]
+    return [one[:, used] for one in counts], scoring.matrix[np.ix_(*encodings)]
+
+
+def _gaps(found: PairResults, m: Ints, n: Ints) -> tuple[Ints, Ints, Ints]:
+    """Of each path: its columns, free end gaps included; how many other gaps it has, and their
+    letters.
+
+    scikit-bio leaves out the first and the last run of a path with free ends if they are gaps.
+    These are always the free gaps: a path stops at the border, where a gap would cost something,
+    and of equal ends the first is taken.
+    """
+    assert found.paths is not None
+    values, (words, offsets) = found.values, found.paths.joined()
+    sides = ((values[f"{side}_end"], values[f"{side}_start"]) for side in ("query", "target"))
+    spans = sum(end.astype(np.int64) - start for end, start in sides)
+    gaps = np.append(0, np.cumsum(np.isin(runs_of(words).ops, list(b"ID"))))[offsets]
+    columns = values["columns"]
+    return columns + m + n - spans, np.diff(gaps), 2 * columns - spans
 
 
 @contextmanager

@@ -25,10 +25,9 @@ from ..results.stats import Stats
 from ..scoring.positions import PositionMatrix
 from ..scoring.scoring import Scoring, made_of, names_of
 from ..sequences.sequence import Sequence, as_sequence
-from .best import Best
 from .database import Database
 from .engine import search_engine
-from .hits import HitAligner, Hits, score_of_empty
+from .hits import Best, HitAligner, Hits, score_of_empty
 
 #: Queries of one pass over a database that stays on the device, if not all hits are kept, and over
 #: one that is read for each pass.

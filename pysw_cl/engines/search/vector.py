@@ -120,8 +120,9 @@ class VectorSearch(SearchEngine):
             again = False
             for width in self._widths:
                 some = left
-                if not self.local:
-                    fits = self._fits(len(query), held.lengths[left], width)
+                if not self.local and width < WIDE:
+                    m, n = np.array([len(query)]), held.lengths[left]
+                    fits = global_fits(self.scoring, m, n, width, self.ends)
                     some, left = left[fits], left[~fits]
                 if not len(some):
                     continue
@@ -135,12 +136,6 @@ class VectorSearch(SearchEngine):
             found[: held.alone] = self._pairs.of(query, held.subjects[: held.alone])
             done(len(query) * int(held.lengths[: held.alone].sum()))
         return found
-
-    def _fits(self, m: int, lengths: NDArray[np.int64], width: int) -> NDArray[np.bool_]:
-        """Which subjects a width suits, in modes that are not local."""
-        if width == WIDE:
-            return np.ones(len(lengths), np.bool_)
-        return global_fits(self.scoring, np.full(len(lengths), m), lengths, width, self.ends)
 
     def _streams(
         self, held: Held, some: NDArray[Any], width: int, buffers: Buffers
