@@ -203,9 +203,7 @@ def mean_global_score(scoring: Scoring, letters: int = SIDE) -> tuple[float, flo
     return float(scores.mean()), float(scores.std(ddof=1) / np.sqrt(PAIRS))
 
 
-def _global_scores(
-    scoring: Scoring, q: NDArray[np.uint8], t: NDArray[np.uint8]
-) -> NDArray[np.int32]:
+def _global_scores(scoring: Scoring, q: Letters, t: Letters) -> NDArray[np.int32]:
     """The global scores of pairs (letters x pairs, codes), row by row (Gotoh 1982)."""
     opening, extend = scoring.gap_open, scoring.gap_extend
     ahead = (extend * np.arange(len(q) + 1, dtype=np.int32))[:, None]

@@ -192,7 +192,11 @@ def align_with(
         stored = StoredResources.of(resources, job.mode, options.left_align)
         with Store.begin(resources.checkpoint, job, stored) as store:
             return _saved_run(store, resources, lambda: engine)
-    for attempt in _attempts(job, resources):
+    usual = resources.prune and resources.max_cost == "auto" and not resources.kernel_times
+    devices: Iterable[AbstractContextManager[Any]] = (nullcontext(resources.device),)
+    if resources.plan is None:  # else the plan is of this device
+        devices = attempts(resources.device, _kind(job), usual)
+    for attempt in devices:
         count = PROGRAMS[job.output]
         with attempt as device, told(resources.progress) as progress, expecting(count):
             engine = make_engine(resources, device)
@@ -201,14 +205,6 @@ def align_with(
             found = run(jobs, lambda: engine, resources, progress, started=started)  # noqa: B023
             return _on_the_left(found, options.left_align)
     raise InternalError("no device was tried")
-
-
-def _attempts(job: Job, resources: AlignResources) -> Iterable[AbstractContextManager[Any]]:
-    """The devices for a job; one of a plan stays the same."""
-    if resources.plan is not None:
-        return (nullcontext(resources.device),)
-    usual = resources.prune and resources.max_cost == "auto" and not resources.kernel_times
-    return attempts(resources.device, _kind(job), usual)
 
 
 def _saved_run(store: Store, resources: AlignResources, engines: Callable[[], Engine]) -> Alignment:

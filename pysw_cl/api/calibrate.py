@@ -26,6 +26,8 @@ from ..planning.profiles.profile import Numbers, Profile
 from .align import align
 from .calibrate_cases import GLOBAL, MODES, Case, checks, designed
 
+#: Named times of several subjects.
+Times = Mapping[str, Numbers]
 #: Times that global strips share with local ones: of waits, ends of blocks, neighbours.
 SHARED = ("hop", "block", "busy")
 #: Seconds on the device from which on a run tells how fast its cores are: before, they wake up.
@@ -160,9 +162,7 @@ def _kind_of(case: Case) -> str:
     return GLOBAL if any(f"/{GLOBAL}/" in one.subject for one in case.work.strips) else ""
 
 
-def _with_lanes(
-    plan: Plan, times: Mapping[str, Numbers], before: Mapping[str, Numbers]
-) -> dict[str, Numbers]:
+def _with_lanes(plan: Plan, times: Times, before: Times) -> dict[str, Numbers]:
     """The times with those of lanes whatever the score: of the first kind of a local comparison.
     Those of lanes of 11 bits, which are not measured, change as those of 16 bits do, so that the
     choice between both stays what it was."""
@@ -181,9 +181,7 @@ def _with_lanes(
     return found
 
 
-def _scaled(
-    cases: Sequence[Case], partly: set[str], before: Mapping[str, Numbers], alone: bool
-) -> dict[str, dict[str, float]]:
+def _scaled(cases: Sequence[Case], partly: set[str], before: Times, alone: bool) -> Times:
     """Times of the subjects ``partly``: those that they had, as much longer or shorter as the cases
     took.  Not ``alone``: on cores that others use, which only make runs longer."""
     known = GENERIC.having(before if alone else {})
@@ -203,9 +201,7 @@ def _scaled(
     return times
 
 
-def path_times(
-    runtime: Runtime, times: Mapping[str, Numbers], budget: float
-) -> dict[str, dict[str, float]]:
+def path_times(runtime: Runtime, times: Times, budget: float) -> Times:
     """The times of "path", given those of sweeps: of two pairs the seconds of a path less those of
     a score, which are run up to `REPEATS` times while the ``budget`` of seconds lasts."""
     known = GENERIC.having(times)
@@ -236,7 +232,7 @@ def path_times(
     return {"path": {"call": float(call), "row": float(row), "cell": cell}}
 
 
-def rounded(times: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+def rounded(times: Times) -> dict[str, dict[str, float]]:
     """Times with four digits, without those that are 0, unless they say what was measured."""
     return {
         subject: {
@@ -246,7 +242,7 @@ def rounded(times: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, flo
     }
 
 
-def first_uses(runtime: Runtime) -> dict[str, dict[str, float]]:
+def first_uses(runtime: Runtime) -> Times:
     """Seconds that the first use of each kind of kernel takes: its build and its first run."""
     found: dict[str, dict[str, float]] = {}
     for kind, mode in product(KINDS, MODES):

@@ -11,27 +11,11 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from .. import errors
 from ..drivers.options import ManyOptions
-from ..errors import (
-    InputError,
-    choice,
-    file_name,
-    is_iterable,
-    items,
-    printable,
-    shown,
-    texts,
-    whole_number,
-)
+from ..errors import InputError, items, shown
+from ..results import formats
 from ..results.alignment import Alignment
-from ..results.formats import (
-    FORMATS,
-    end_of_name,
-    format_named,
-    format_of_file,
-    make_writer,
-    reader_of,
-)
 from ..results.formats.columns import AT_ONCE, TableRows, columns_of
 from ..results.formats.files import opened, written
 from ..results.formats.reading import Lines, Record
@@ -45,6 +29,8 @@ from ..sequences.sequence import Sequence as NamedSequence, as_sequence, check_l
 
 #: Where results are written and read: the name of a file, ``-``, or a text stream.
 Place = str | os.PathLike[str] | TextIO
+#: Arguments by their names.
+Asked = dict[str, Any]
 #: The formats of sequences, and the ends of the names of their files.
 _ENDS = {"fasta": (".fa", ".fasta", ".fna", ".ffn", ".faa"), "fastq": (".fq", ".fastq")}
 #: Arguments of `align_many` that do not decide what its rows mean.
@@ -105,12 +91,12 @@ def write(
     name = _format(path, format)
     rows, setting = _rows(results, pairs, names, asked)
     setting = replace(setting, fields=_fields(fields), width=width, limit=limit)
-    if FORMATS[name].lists_targets:
+    if formats.FORMATS[name].lists_targets:
         if targets is None:
             rows = rows if isinstance(rows, TableRows) else list(rows)
             targets = _targets_of(rows)
         setting = replace(setting, targets=[_named(one) for one in items(targets, "targets")])
-    writer = make_writer(name, setting)
+    writer = formats.make_writer(name, setting)
     with written(path) as stream:
         stream.write(writer.header())
         # those of an iterator one by one, as they come
@@ -156,9 +142,9 @@ def read(
     """
     path = place_of(path, "__iter__")
     name = _format(path, format)
-    reader = reader_of(name)
+    reader = formats.reader_of(name)
     wanted, given = _fields(fields), dict[str, Any]()
-    if "fields" in FORMATS[name].takes:
+    if "fields" in formats.FORMATS[name].takes:
         given = {"fields": wanted, "scoring": make_scoring(**asked) if asked else None}
     elif wanted or asked:
         raise InputError(f"{name} has no choice of {'fields' if wanted else next(iter(asked))}")
@@ -176,21 +162,21 @@ def place_of(path: Any, needs: str) -> Any:
     if isinstance(path, io.RawIOBase | io.BufferedIOBase):
         raise InputError("path must be the name of a file or a stream of text, not one of bytes")
     named = isinstance(path, str | bytes | os.PathLike) or not hasattr(path, needs)
-    return file_name(path, "path") if named else path
+    return errors.file_name(path, "path") if named else path
 
 
 def _fields(fields: Any) -> tuple[str, ...]:
-    return () if fields is None else tuple(texts(fields, "fields"))
+    return () if fields is None else tuple(errors.texts(fields, "fields"))
 
 
 def _format(path: Place, format: str | None) -> str:
     """The name of the format, which the name of the file says if it is not given."""
     if format is not None:
-        return format_named(format)
+        return formats.format_named(format)
     place = path if isinstance(path, str) else ""
-    found = format_of_file(place)
+    found = formats.format_of_file(place)
     if found is None:
-        ends = ", ".join(one.extensions[0] for one in FORMATS.values())
+        ends = ", ".join(one.extensions[0] for one in formats.FORMATS.values())
         says = f"the name {place!r} says no format ({ends})"
         if place in ("", "-"):
             says = "a stream has no name that says the format"
@@ -198,9 +184,7 @@ def _format(path: Place, format: str | None) -> str:
     return found
 
 
-def _rows(
-    results: Any, pairs: Any, names: Any, asked: dict[str, Any]
-) -> tuple[Iterable[Row], Setting]:
+def _rows(results: Any, pairs: Any, names: Any, asked: Asked) -> tuple[Iterable[Row], Setting]:
     """Results as rows, and what is the same for all of them."""
     if isinstance(results, np.ndarray) and results.dtype.names:
         return _table_rows(results, pairs, names, asked)
@@ -219,19 +203,15 @@ def _rows(
     return list(rows) if isinstance(results, list | tuple) else rows, setting
 
 
-def _table_rows(
-    table: Any, pairs: Any, names: Any, asked: dict[str, Any]
-) -> tuple[TableRows, Setting]:
+def _table_rows(table: Any, pairs: Any, names: Any, asked: Asked) -> tuple[TableRows, Setting]:
     refuse_masked(table, "array of results", InputError)
     fields = table.dtype.names or ()
     if "score" not in fields:
         raise InputError("an array of results is one of align_many, with a field 'score'")
     pairs = of_rows(table, _twos(() if pairs is None else pairs, "pairs"), "pairs")
     names = None if names is None else of_rows(table, _twos(names, "names"), "names")
-    if other := next(
-        (name for name in asked if name not in {*names_of(ManyOptions), *_ELSE}), None
-    ):
-        raise InputError(f"align_many has no argument {other!r}, so write has none")
+    if others := [name for name in asked if name not in {*names_of(ManyOptions), *_ELSE}]:
+        raise InputError(f"align_many has no argument {others[0]!r}, so write has none")
     options = ManyOptions(**{name: value for name, value in asked.items() if name not in _ELSE})
     common = {"mode": options.mode, "scoring": options.scoring, "free_ends": options.free}
     shown = (("path", "cigar"), ("matches", "matches"), ("ends", "target_end"))
@@ -270,7 +250,7 @@ def _alignments(results: Any, depth: int = 3) -> Iterator[Alignment]:
     """The alignments in an object, in lists of them, or in lists of lists."""
     if isinstance(results, Alignment):
         yield results
-    elif depth == 0 or isinstance(results, str | bytes) or not is_iterable(results):
+    elif depth == 0 or isinstance(results, str | bytes) or not errors.is_iterable(results):
         kind = type(results).__name__
         raise InputError(f"results are alignments or the array of align_many, not {kind}")
     else:
@@ -299,7 +279,7 @@ def _targets_of(rows: Iterable[Row]) -> list[tuple[str, int]]:
 def _named(target: Any) -> tuple[str, int]:
     """Name and length of a target."""
     if isinstance(target, tuple) and len(target) == 2:
-        return str(target[0]), whole_number(target[1], "the length of a target", 1)
+        return str(target[0]), errors.whole_number(target[1], "the length of a target", 1)
     found = target if hasattr(target, "name") else as_sequence(target, "target")
     return found.name, len(found)
 
@@ -330,18 +310,18 @@ def write_sequences(
     """
     place = place_of(path, "write")
     if format is None:
-        end = end_of_name(place) if isinstance(place, str) else ""
+        end = formats.end_of_name(place) if isinstance(place, str) else ""
         format = next((kind for kind, ends in _ENDS.items() if end in ends), None)
         if format is None:
             says = f"the name {place!r} says" if isinstance(place, str) else "a stream says"
             raise InputError(f"{says} no format (.fa, .fq); give format='fasta' or 'fastq'")
-    choice(format, "format", _ENDS)
-    width = whole_number(width, "width", 1)
+    errors.choice(format, "format", _ENDS)
+    width = errors.whole_number(width, "width", 1)
     kind = type(sequences)  # scikit-bio's and Biopython's are iterables of letters, too
     alone = issubclass(kind, str | NamedSequence) or hasattr(kind, "metadata")
     if alone or hasattr(kind, "__bytes__"):
         sequences = [sequences]
-    if not is_iterable(sequences):
+    if not errors.is_iterable(sequences):
         raise InputError(f"sequences must be an iterable of sequences, not {shown(sequences)}")
     with written(place) as stream:
         is_raw = getattr(stream, "errors", "") == "surrogateescape"  # takes bytes that are no text
@@ -349,8 +329,8 @@ def write_sequences(
             one = as_sequence(given, f"sequence {number}", check=False)
             letters, quality = one.read(), one.quality
             check_letters(letters, f"sequence {number}")
-            name = printable(one.name, "_", is_raw) or str(number)
-            title = f"{name} {printable(one.description, ' ', is_raw)}".rstrip()
+            name = errors.printable(one.name, "_", is_raw) or str(number)
+            title = f"{name} {errors.printable(one.description, ' ', is_raw)}".rstrip()
             if format == "fastq":
                 if quality is None:
                     raise InputError(f"sequence {number}, {name!r}, has no qualities; write FASTA")

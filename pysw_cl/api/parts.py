@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import chain, islice
 from math import prod
 from typing import Any, NamedTuple
@@ -29,8 +28,7 @@ OnBad = Callable[[int, Any, PyswError], None]
 AT_ONCE, SHORT = 1 << 10, 1 << 20
 
 
-@dataclass(frozen=True)
-class PartLimits:
+class PartLimits(NamedTuple):
     """How many pairs are read before they are aligned."""
 
     #: Pairs: a path is a few Python objects.

@@ -247,9 +247,8 @@ def tuned(
     chosen, profile = _subjects(runtime, subjects), _blank(runtime)
     path = measurements(profile, resume)
     calibration = min(CALIBRATION, CALIBRATION_SHARE * seconds)
-    builds = calibration >= LEAST_FOR_BUILDS and not any(
-        name.startswith("build/") for name in profile.times
-    )
+    known = any(name.startswith("build/") for name in profile.times)
+    builds = calibration >= LEAST_FOR_BUILDS and not known
     aside = (1 + BESIDE + builds * BESIDE_FIRST_USES) * calibration
     left, outcomes = seconds - aside, list[SubjectTuning]()
     with told(progress) as run:

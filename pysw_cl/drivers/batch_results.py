@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from ..errors import InternalError, PyswError, RangeError
 from ..results.alignment import Alignment
-from ..results.pair_paths import Ints, PathWords, Words, move_left, runs_of, words_of
+from ..results.cigar import Ints
+from ..results.pair_paths import PathWords, Words, move_left, runs_of, words_of
 from ..results.stats import Stats
 from ..scoring.positions import PositionMatrix
 from ..scoring.scoring import Scoring, made_of

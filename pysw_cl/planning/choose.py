@@ -8,6 +8,7 @@ from math import lcm
 from .execution import ByRows, InParts, InSections, InStrips, TileExecution
 from .facts import DeviceFacts
 from .geometry import Grid, TileShape, fit, may_be_wide, piped_height
+from .path_grid import lines_fit
 from .plan import Plan, StriplessPlan
 from .program import Given, in_mixed_lanes, mixed_plan, planned, program_of, seldom_waits
 from .sections import Sections, first_overlap, sections_of, sooner_by_rows, span
@@ -17,7 +18,7 @@ from .sizes import bus_bytes, sharing_warps, warps_of
 def choose(tile: TileShape, given: Given) -> TileExecution:
     """How a tile is computed: in sections or row by row where that is sooner done, in parts where
     the device cannot do it at once, else in strips."""
-    plan = given.plan
+    plan, device = given.plan, given.device
     if isinstance(plan, StriplessPlan):
         return ByRows(plan)
     wide = tile.moves or tile.forbidden
@@ -28,13 +29,13 @@ def choose(tile: TileShape, given: Given) -> TileExecution:
             return across
         if cut_upright is not None:
             return _in_sections(tile, given, cut_upright)
-    if tile.n > plan.tuning.sweep.longest_side and not given.lines_fit(tile, 0, 0):
+    if tile.n > plan.tuning.sweep.longest_side and not lines_fit(plan, *tile.size, 0, 0, device):
         return InParts((), (tile.n // 2,))
     scan = None if wide else given.row_scan
     if isinstance(scan, StriplessPlan) and sooner_by_rows(plan, scan, *tile.size, tile.after):
         return ByRows(scan)
     inner = len(tile.rows), len(tile.columns)
-    if any(inner) and not (plan.captures_inside and given.lines_fit(tile, *inner)):
+    if any(inner) and not (plan.captures_inside and lines_fit(plan, *tile.size, *inner, device)):
         return InParts(tile.rows, tile.columns)
     score = narrow or given.scoring.source.file
     fits = planned(given, tile, narrow, tile.best and not tile.collects)
@@ -55,9 +56,8 @@ def in_boxes(given: Given, m: int, n: int) -> bool:
     the box of the best end there can be."""
     short, long = sorted((m, n))
     widest = span(given.scoring, short, 0, True)  # of the largest box
-    thin = widest is not None and long >= max(
-        given.plan.tuning.boxes.least_aspect * short, 2 * widest
-    )
+    least = given.plan.tuning.boxes.least_aspect * short
+    thin = widest is not None and long >= max(least, 2 * widest)
     return thin and _is_cut(given, m, n)
 
 

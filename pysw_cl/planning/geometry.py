@@ -214,3 +214,8 @@ def cuts(
 ) -> list[int]:
     """Where ``[0, length)`` is cut by `spans`, 0 and ``length`` included."""
     return [*chain.from_iterable(spans(length, step, quantum, forced, tiles)), length]
+
+
+def places_inside(places: Iterable[int], start: int, stop: int) -> tuple[int, ...]:
+    """The ``places`` strictly between ``start`` and ``stop``, sorted, counted from ``start``."""
+    return tuple(sorted(place - start for place in places if start < place < stop))

@@ -19,7 +19,7 @@ from . import path_grid, sizes
 from .choose import choose, in_boxes, in_strips, pipeline_bus_bytes, pipeline_slots, whole_pipeline
 from .execution import ByRows, HeldWhole, InParts, InStrips
 from .facts import DeviceFacts
-from .geometry import TileShape, spans
+from .geometry import TileShape, places_inside, spans
 from .plan import StriplessPlan
 from .program import Given
 from .sections import span as widest_path
@@ -112,17 +112,12 @@ def _samples(spans: list[range], inner: tuple[int, ...]) -> list[tuple[int, int]
     for all.  ``inner``: places of special lines."""
     found = []
     for span in spans:
-        within = (place // span.step for place in _inside(inner, span.start, span.stop))
+        within = (place // span.step for place in places_inside(inner, span.start, span.stop))
         marked = {0, len(span) - 1, *within}
         for k in sorted({one + more for one in marked for more in range(3)}):
             if k < len(span):
                 found.append((span[k], min(span[k] + span.step, span.stop)))
     return found
-
-
-def _inside(places: tuple[int, ...], start: int, end: int) -> tuple[int, ...]:
-    """The places between the begin and the end of a tile, counted from its begin."""
-    return tuple(place - start for place in places if start < place < end)
 
 
 def _widest(places: Iterable[int]) -> int:
@@ -161,8 +156,8 @@ class _Sweeps:
                     n=right - left,
                     bottom=matrix.bottom or end < m,
                     right=matrix.right or right < n,
-                    rows=_inside(inner_rows, top, end),
-                    columns=_inside(matrix.columns, left, right),
+                    rows=places_inside(inner_rows, top, end),
+                    columns=places_inside(matrix.columns, left, right),
                     level=matrix.level and top == 0,
                     level_left=matrix.level_left and left == 0,
                 )
@@ -210,12 +205,9 @@ class _Sweeps:
         if count < 2:
             return None
         part = replace(begun.tile, m=min(height, _widest(places)))
-        ways = [
-            in_strips(one.plan, one.program.score, part, given, linked=True).buffers
-            for one in (begun, begun.until_built)
-            if one is not None
-        ]
-        own = max(ways, key=Memory.of).values()
+        both = filter(None, (begun, begun.until_built))
+        ways = (in_strips(one.plan, one.program.score, part, given, linked=True) for one in both)
+        own = max((one.buffers for one in ways), key=Memory.of).values()
         pooled = sum(sizes.pooled_bytes(size, device.largest) for size in own)
         buffers = {
             "bus": pipeline_bus_bytes(begun.plan, n),
@@ -258,9 +250,8 @@ class _Sweeps:
         if not levels:
             return None
         letters = 2 * (m + quantum) + n + (n + 2 * plan.T if plan.lane_set.backwards else 0)
-        state = sum(
-            sum(path_grid.group_bytes(p, p.B)) for p in (level_plan, moves_plan, moves_plan)
-        )
+        plans = level_plan, moves_plan, moves_plan
+        state = sum(sum(path_grid.group_bytes(one, one.B)) for one in plans)
         held = kept + letters + state
         shares = path_grid.level_shares(plan.tuning, m, n, held, len(levels), device.largest)
         # tiles along the diagonal of the grid, and then of each tile of a launch

@@ -45,9 +45,8 @@ class Groups:
     @classmethod
     def alike(cls, pairs: int, m: int, n: int, lanes: int, columns: int) -> Groups:
         """So many pairs, each of ``m`` query letters and ``n`` target letters at most."""
-        made = cls(
-            np.broadcast_to(np.array([0, m, 0, n], np.int32), (-(-pairs // lanes), 4)), 1, columns
-        )
+        longest = np.array([0, m, 0, n], np.int32)
+        made = cls(np.broadcast_to(longest, (-(-pairs // lanes), 4)), 1, columns)
         made.pairs, made.lanes = pairs, lanes
         return made
 

@@ -14,7 +14,6 @@ from .facts import UNLIMITED, DeviceFacts
 from .geometry import TileShape
 from .lane_sets import LANE_SETS, MIXED
 from .model.times import lag_of
-from .path_grid import lines_fit
 from .plan import Plan
 
 #: Narrow lanes use a query profile from so many columns on.
@@ -108,10 +107,6 @@ class Given:
     def is_held(self, m: int, n: int) -> bool:
         """Is an m x n matrix held whole?"""
         return self.holds and is_held(self.plan, m, n, self.paths, self.device.largest)
-
-    def lines_fit(self, tile: TileShape, rows: int, columns: int) -> bool:
-        """Does the device hold so many special rows and columns of a tile?"""
-        return lines_fit(self.plan, *tile.size, rows, columns, self.device)
 
 
 def is_held(plan: Plan, m: int, n: int, paths: int, largest: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
@@ -16,6 +17,7 @@ from ..sequences.parallel import in_threads
 from ..sequences.view import View
 
 Moves = NDArray[np.uint8]
+Ints = NDArray[np.int64]
 Found = TypeVar("Found")
 #: Columns of a path that are processed at once, so that temporary arrays stay in a core's caches.
 PIECE = 1 << 17
@@ -39,19 +41,14 @@ class Runs:
     the others a letter of both.  Iterating gives (op, length) pairs."""
 
     ops: NDArray[np.uint8]
-    lengths: NDArray[np.int64]
+    lengths: Ints
 
     @classmethod
     def of_cigar(cls, cigar: str) -> Runs:
         """The runs of an extended CIGAR, as `cigar` gives it."""
-        text = np.frombuffer(cigar.encode("ascii"), np.uint8)
-        places = np.flatnonzero(text > ord("9"))
-        digits = np.diff(places, prepend=-1) - 1
-        lengths = np.zeros(len(places), np.int64)
-        for k in range(int(digits.max(initial=0)), 0, -1):  # all lengths of k digits or more
-            there = digits >= k
-            lengths[there] = 10 * lengths[there] + (text[places[there] - k] - ord("0"))
-        return cls(text[places], lengths)
+        ops = cigar.encode("ascii").translate(None, b"0123456789")
+        lengths = np.array(re.split("[^0-9]", cigar)[:-1], np.int64)
+        return cls(np.frombuffer(ops, np.uint8), lengths)
 
     def __len__(self) -> int:
         return len(self.ops)
@@ -86,7 +83,7 @@ class Runs:
         first = np.flatnonzero(np.diff(self.ops, prepend=0))
         return Runs(self.ops[first], np.add.reduceat(self.lengths, first))
 
-    def cut(self, start: int, stop: int, ends: NDArray[np.int64] | None = None) -> Runs:
+    def cut(self, start: int, stop: int, ends: Ints | None = None) -> Runs:
         """The runs of the columns ``[start, stop)``.  ``ends``: of all runs, if they are known."""
         ends = self.lengths.cumsum() if ends is None else ends
         first = int(ends.searchsorted(start, "right"))
@@ -101,9 +98,7 @@ class Runs:
         return np.repeat(self.ops, self.lengths)
 
 
-def merged(
-    runs: Runs, bounds: NDArray[np.int64] | None = None
-) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
+def merged(runs: Runs, bounds: Ints | None = None) -> tuple[Moves, Ints, Ints]:
     """The moves of the runs and their lengths; neighbours with the same move are one.  ``bounds``,
     also of what is returned: the first run of each path (default: of one), then their number."""
     moves = OP_TO_MOVE[runs.ops]

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from ..scoring.scoring import Scoring
 from ..sequences.alphabet import Letters
 from ..sequences.view import View
-from .cigar import DIAGONAL, TARGET, Runs, joined, merged, on_diagonal, piece_runs
+from .cigar import DIAGONAL, TARGET, Ints, Runs, joined, merged, on_diagonal, piece_runs
 
-Ints = NDArray[np.int64]
 Words = NDArray[np.uint32]
 #: BAM's operations (SAM specification, 4.2), and the code of each.
 BAM_OPS = np.frombuffer(b"MIDNSHP=X", np.uint8)

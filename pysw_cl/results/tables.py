@@ -104,19 +104,13 @@ def _of_rows(table: NDArray[Any], pairs: Iterable[Any] | None) -> Columns:
         share = columns["matches"] / np.maximum(columns["columns"], 1)
         columns["identity"] = np.where(columns["columns"] == UNKNOWN, np.nan, share)
     if pairs is not None:
-        columns |= _of_pairs(table, pairs)
+        listed = of_rows(table, pairs if isinstance(pairs, list | tuple) else list(pairs), "pairs")
+        for k, side in enumerate(("query", "target")):
+            sequences = [pair[k] for pair in listed]
+            columns[f"{side}_name"] = np.array(_names(sequences), object)
+            columns[f"{side}_length"] = np.fromiter(map(len, sequences), np.int64, len(sequences))
     first = [name for name in names if name not in ALL]  # such as the number of the pair
     return {name: columns[name] for name in (*first, *ALL) if name in columns}
-
-
-def _of_pairs(table: NDArray[Any], pairs: Iterable[Any]) -> Columns:
-    listed = of_rows(table, pairs if isinstance(pairs, list | tuple) else list(pairs), "pairs")
-    columns: Columns = {}
-    for k, side in enumerate(("query", "target")):
-        sequences = [pair[k] for pair in listed]
-        columns[f"{side}_name"] = np.array(_names(sequences), object)
-        columns[f"{side}_length"] = np.fromiter(map(len, sequences), np.int64, len(sequences))
-    return columns
 
 
 def of_rows(table: NDArray[Any], given: Sequence[Any], what: str) -> Sequence[Any]:

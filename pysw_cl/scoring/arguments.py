@@ -22,22 +22,15 @@ from ..sequences.alphabet import (
 )
 from ..sequences.coded import Alphabet
 from ..sequences.lent import refuse_masked
-from .matrices import (
-    DEFAULT_GAPS,
-    USUAL_GAPS,
-    canonical_name,
-    is_name,
-    load_matrix,
-    read_matrix,
-    with_stand_ins,
-)
+from . import matrices
+from .matrices import DEFAULT_GAPS, USUAL_GAPS, Values, is_name, load_matrix
 
 #: Every score and gap cost, after scaling, is smaller than this.
 SCORE_LIMIT = 1 << 20
 #: The ``unknown`` that makes letters outside the alphabet errors.
 ERROR = "error"
 #: A square array of scores, rows for the query, and what else `Scoring` has of them, by its fields.
-Substitutions = tuple[NDArray[np.float64], dict[str, Any]]
+Substitutions = tuple[Values, dict[str, Any]]
 
 
 def substitution_scores(sub_score: Any) -> Substitutions:
@@ -46,9 +39,9 @@ def substitution_scores(sub_score: Any) -> Substitutions:
     if isinstance(sub_score, str) and not is_name(sub_score):  # the name of a matrix is that matrix
         file = looks_like_path(sub_score) or os.path.isfile(sub_score)  # noqa: PTH113
     if file:
-        return _matrix_of(*read_matrix(sub_score))
+        return _matrix_of(*matrices.read_matrix(sub_score))
     if isinstance(sub_score, str):
-        return _matrix_of(*load_matrix(sub_score), canonical_name(sub_score))
+        return _matrix_of(*load_matrix(sub_score), matrices.canonical_name(sub_score))
     if hasattr(sub_score, "alphabet") and sub_score.alphabet is not None:
         scores = sub_score.scores if hasattr(sub_score, "scores") else sub_score
         return _matrix_of(scores, sub_score.alphabet)
@@ -89,11 +82,11 @@ def _matrix_of(scores: Any, alphabet: Any, name: str = "") -> Substitutions:
         if letters == order and np.array_equal(values, known):
             name = usual
     words = f"matrix {name}" if name else _words(values, letters)
-    values, letters, added = with_stand_ins(values, letters)
+    values, letters, added = matrices.with_stand_ins(values, letters)
     return values, {"letters": letters, "name": name, "stand_ins": added, "substitutions": words}
 
 
-def _words(values: NDArray[np.float64], letters: str) -> str:
+def _words(values: Values, letters: str) -> str:
     """A matrix without a name, in words."""
     digest = hashlib.sha256(values.tobytes()).hexdigest()[:8]
     return f"a matrix of {letters} (SHA-256 {digest}...)"
@@ -116,7 +109,7 @@ def alphabet_of(alphabet: Any) -> str:
     return "".join(symbols)
 
 
-def numbers_of(scores: Any, what: str) -> NDArray[np.float64]:
+def numbers_of(scores: Any, what: str) -> Values:
     """The numbers of a user's matrix; ``what`` names it."""
     refuse_masked(scores, what, ScoringError)
     try:
@@ -127,7 +120,7 @@ def numbers_of(scores: Any, what: str) -> NDArray[np.float64]:
         raise ScoringError(f"the {what} is not made of numbers: {error}") from None
 
 
-def _matrix(scores: Any, alphabet: Any) -> tuple[NDArray[np.float64], str]:
+def _matrix(scores: Any, alphabet: Any) -> tuple[Values, str]:
     """A user's matrix and alphabet, checked."""
     symbols, values = alphabet_of(alphabet), numbers_of(scores, "substitution matrix")
     if values.ndim != 2 or values.shape[0] != values.shape[1]:
@@ -145,7 +138,7 @@ def _matrix(scores: Any, alphabet: Any) -> tuple[NDArray[np.float64], str]:
     return values, symbols
 
 
-def gap_costs(gap_cost: Any, matrix: str = "") -> NDArray[np.float64]:
+def gap_costs(gap_cost: Any, matrix: str = "") -> Values:
     """(open, extend) of a user's ``gap_cost``; None: those of ``matrix``.  Raises ScoringError."""
     if gap_cost is None:
         pair: tuple[float, float] = USUAL_GAPS.get(matrix, DEFAULT_GAPS)
@@ -165,9 +158,7 @@ def gap_costs(gap_cost: Any, matrix: str = "") -> NDArray[np.float64]:
     return np.array(pair)
 
 
-def integers(
-    values: NDArray[np.float64], gaps: NDArray[np.float64]
-) -> tuple[NDArray[np.int32], int, int, int]:
+def integers(values: Values, gaps: Values) -> tuple[NDArray[np.int32], int, int, int]:
     """Scores, the costs of opening and of extending a gap as integers, and by what they were
     multiplied: 2 if there are halves.  Raises ScoringError for other fractions, and for large ones.
     """

@@ -16,16 +16,8 @@ from ..errors import InputError, ScoringError, SequenceError, shown
 from ..sequences.alphabet import encoding_table
 from ..sequences.coded import Alphabet
 from ..sequences.sequence import Sequence, as_sequence
-from .arguments import (
-    ERROR,
-    SCORE_LIMIT,
-    alphabet_of,
-    gap_costs,
-    integers,
-    letter_index,
-    match_mismatch,
-    numbers_of,
-)
+from . import arguments
+from .arguments import ERROR, SCORE_LIMIT, alphabet_of, integers, numbers_of
 from .matrices import read_pssm
 from .scoring import Scoring
 
@@ -93,7 +85,7 @@ class PositionMatrix:
         self.query = None if query is None else known
         #: The letter as which other letters of targets are taken; "error": they are refused.
         self.unknown = unknown
-        self._other = "" if unknown == ERROR else columns[letter_index(unknown, columns)]
+        self._other = "" if unknown == ERROR else columns[arguments.letter_index(unknown, columns)]
         self._made: dict[str, Scoring] = {}
         #: What stands in a query's place.
         self.sequence = Sequence(name or known.name, known.description, known.letters)
@@ -138,7 +130,7 @@ class PositionMatrix:
         key = repr(gap_cost)
         made = self._made.get(key)  # another thread may change it
         if made is None:
-            gaps = gap_costs(gap_cost, "BLOSUM62")
+            gaps = arguments.gap_costs(gap_cost, "BLOSUM62")
             matrix, gap_open, gap_extend, scale = integers(self.scores.astype(np.float64), gaps)
             table = encoding_table(self.letters, range(len(self.letters)), self._other)
             given = matrix, None, gap_open, gap_extend, self.letters, table, table, scale
@@ -160,7 +152,7 @@ class PositionMatrix:
             raise InputError("an Aligner has its own scores; call align for a position matrix")
         for name, usual in USUAL.items():
             value = usual if of_first and name == "sub_score" else options[name]
-            plain = type(value) is not tuple or match_mismatch(value) is not None
+            plain = type(value) is not tuple or arguments.match_mismatch(value) is not None
             if type(value) is not type(usual) or not plain or value != usual:
                 raise InputError(
                     f"{name}={shown(value)} cannot stand beside a position matrix, whose scores "

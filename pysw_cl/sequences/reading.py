@@ -212,9 +212,8 @@ def _fastq_records(
         at = 0
         while len(lines) - at >= 4:
             four = lines[at : at + 4]
-            if (
-                damaged and not (four[0].startswith(b"@") and four[2].startswith(b"+"))
-            ) or not four[0].strip(BLANKS):
+            begins = four[0].startswith(b"@") and four[2].startswith(b"+")
+            if (damaged and not begins) or not four[0].strip(BLANKS):
                 at += 1
                 continue
             try:

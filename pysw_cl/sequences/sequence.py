@@ -189,9 +189,7 @@ def as_sequence(
     if isinstance(metadata, dict):
         name, description = (str(metadata.get(key) or "") for key in ("id", "description"))
     elif hasattr(x, "letter_annotations"):  # Biopython's SeqRecord, which repeats the name
-        name, description = (
-            "" if text.startswith("<unknown") else text for text in (x.id, x.description)
-        )
+        name, description = ("" if t.startswith("<unknown") else t for t in (x.id, x.description))
         description = description.removeprefix(name).strip()
     return Sequence(name, description, letters, alphabet=None if alphabet is ANY else alphabet)
 

@@ -57,22 +57,20 @@ class SequenceSet(Sequence[Letters]):
             raise InputError(f"sequences must be an iterable of sequences, not {kind}")
         sequences = list(sequences)
         if set(map(type, sequences)) == {str} and (text := "".join(sequences)).isascii():
-            bounds = np.cumsum([0, *map(len, sequences)], dtype=np.int64)
-            letters = np.frombuffer(text.encode(), np.uint8)
-            if (bounds[1:] > bounds[:-1]).all() and first_outside(GOOD, letters) is None:
-                return cls.of(letters, bounds[:-1], bounds[1:])
+            plain = cls._joined(text.encode(), sequences)
+            if plain.lengths.all() and first_outside(GOOD, plain.letters) is None:
+                return plain
         every = [
-            as_sequence(one, f"sequence number {k}", alphabet=None)
-            for k, one in enumerate(sequences)
+            as_sequence(x, f"sequence number {k}", alphabet=None) for k, x in enumerate(sequences)
         ]
         names = [one.name.encode(errors="replace") for one in every]
-        named = cls._joined(names) if any(names) else None
-        return cls._joined([one.letters.tobytes() for one in every], named)
+        named = cls._joined(b"".join(names), names) if any(names) else None
+        return cls._joined(b"".join(one.letters.tobytes() for one in every), every, named)
 
     @classmethod
-    def _joined(cls, texts: list[bytes], names: SequenceSet | None = None) -> SequenceSet:
-        bounds = np.cumsum([0, *map(len, texts)], dtype=np.int64)
-        return cls.of(np.frombuffer(b"".join(texts), np.uint8), bounds[:-1], bounds[1:], names)
+    def _joined(cls, text: bytes, each: list[Any], names: SequenceSet | None = None) -> SequenceSet:
+        bounds = np.cumsum([0, *map(len, each)], dtype=np.int64)
+        return cls.of(np.frombuffer(text, np.uint8), bounds[:-1], bounds[1:], names)
 
     @classmethod
     def from_arrays(cls, letters: Any, offsets: Any, what: str = "sequence") -> SequenceSet:

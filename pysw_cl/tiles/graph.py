@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..planning.geometry import places_inside
 from ..scoring.scoring import Scoring
 from ..sequences.view import Pairs, View, pairs_inside
 from .edges import Edge, EdgeArray, Edges, Source
@@ -130,8 +131,8 @@ class SweepState:
 
     def special_lines(self, slab: Slab, area: Area) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The special rows and columns inside a tile, counted from its corner."""
-        rows = _places_between(self.edges.rows, area.row, area.row_end)
-        return rows, _places_between(slab.columns, area.column, area.column_end)
+        rows = places_inside(self.edges.rows, area.row, area.row_end)
+        return rows, places_inside(slab.columns, area.column, area.column_end)
 
     def take(self, slab: Slab, area: Area, result: TileResult) -> None:
         """Take the result of a tile that was computed."""
@@ -294,8 +295,3 @@ class TileRow:
         self._left = self._left if done.right is None else done.right
         self._corner, self.below.done = int(self._top.h[-1]), area.column_end
         self._state.advance(area)
-
-
-def _places_between(places: Iterable[int], start: int, stop: int) -> tuple[int, ...]:
-    """The ``places`` strictly between ``start`` and ``stop``, sorted, counted from ``start``."""
-    return tuple(sorted(place - start for place in places if start < place < stop))

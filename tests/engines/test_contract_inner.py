@@ -27,9 +27,9 @@ from pysw_cl.drivers.traceback import trace_back
 from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.wavefront import engine as wavefront
+from pysw_cl.planning import choose
 from pysw_cl.planning.path_grid import grid_places, strip_rows
 from pysw_cl.planning.plan import Plan
-from pysw_cl.planning.program import Given
 from pysw_cl.scoring.precision import UNREACHABLE
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.sequences.view import View
@@ -194,7 +194,7 @@ def test_too_little_memory_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
     job = random_job(np.random.default_rng(7), 40, 50, SCORING, True, best=True)
     job = replace(job, rows=(8, 16), columns=(20,))
     check(engine, job, launches=1)
-    monkeypatch.setattr(Given, "lines_fit", lambda self, tile, *inner: not any(inner))
+    monkeypatch.setattr(choose, "lines_fit", lambda plan, m, n, *lines: not any(lines[:2]))
     engine.runtime.kept("executions", dict).clear()
     check(engine, job, launches=6)
 

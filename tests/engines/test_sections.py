@@ -298,7 +298,7 @@ def test_a_row_too_long_for_the_device_is_computed_in_parts(
     swept: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where neither sections nor the tile as it is fit its memory."""
-    monkeypatch.setattr(Given, "lines_fit", lambda self, tile, *inner: tile.n < 700)
+    monkeypatch.setattr(choose, "lines_fit", lambda plan, m, n, *lines: n < 700)
     engine = engine_for("auto", {**WITHOUT, "sweep.longest_side": 500})
     scoring = make_scoring((1, -3), (2, 1))
     job = random_job(np.random.default_rng(12), 20, 2000, scoring, True, best=True)

@@ -18,14 +18,8 @@ from pathlib import Path
 from statistics import median
 from typing import IO, NamedTuple
 
-from ...errors import (
-    BuildError,
-    DeviceError,
-    DeviceMemoryError,
-    InternalError,
-    PlanError,
-    ProfileError,
-)
+from ... import errors
+from ...errors import InternalError, ProfileError
 from .strategies import Values
 
 #: Seconds of one run with some values.  The first run with values builds, warms up and checks the
@@ -33,11 +27,11 @@ from .strategies import Values
 Measure = Callable[[Values], float]
 #: What a failed run is called, by its error; the first that fits counts.
 FAILURES: dict[type[BaseException], str] = {
-    BuildError: "build",
-    DeviceMemoryError: "memory",
+    errors.BuildError: "build",
+    errors.DeviceMemoryError: "memory",
     MemoryError: "memory",
-    DeviceError: "launch",
-    PlanError: "refused",
+    errors.DeviceError: "launch",
+    errors.PlanError: "refused",
     InternalError: "wrong",
 }
 #: So many of the last runs tell what the next one probably takes.

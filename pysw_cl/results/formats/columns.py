@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from itertools import islice, repeat
+from itertools import chain, islice, repeat
 from typing import Any
 
 import numpy as np
@@ -204,9 +204,7 @@ class TableRows(Columns):
 
 
 def _alignment(common: dict[str, Any], row: Row) -> AlignedPair:
-    query, target = (
-        x if isinstance(x, Named) else Named(x.name, "", x.read()) for x in (row.query, row.target)
-    )
+    query, target = (x if isinstance(x, Named) else Named(x.name, "", x.read()) for x in row[:2])
     runs = None if row.cigar is None else Runs.of_cigar(row.cigar)
     more = {name: getattr(row, name) for name in (*PLACES, "score", "strand", "second_best")}
     return AlignedPair(query=query, target=target, runs=runs, **more, **common)
@@ -237,12 +235,8 @@ class Table(Writer):
         parts = columns_of(rows)
         if self.of_paths:
             parts = (some.aligned(self.of_paths, self.of_both) for some in parts)
-        return "".join(
-            f"{line}\n"
-            for some in parts
-            if len(some)
-            for line in map("\t".join, zip(*self.columns(some), strict=True))
-        )
+        lines = (map("\t".join, zip(*self.columns(x), strict=True)) for x in filter(len, parts))
+        return "".join(f"{line}\n" for line in chain.from_iterable(lines))
 
 
 def texts(values: NDArray[Any]) -> Texts:

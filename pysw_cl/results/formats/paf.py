@@ -51,9 +51,7 @@ def read(lines: Lines) -> Iterator[Record]:
         fields = line.split("\t")
         if len(fields) < 12:
             raise lines.wrong(f"a line of PAF has at least 12 columns, not {len(fields)}")
-        m, i0, i1, n, j0, j1, matches, columns, quality = (
-            int(fields[k]) for k in (1, 2, 3, 6, 7, 8, 9, 10, 11)
-        )
+        m, i0, i1, n, j0, j1, matches, columns, quality = map(int, fields[1:4] + fields[6:12])
         if fields[4] == fields[5] == "*":  # minimap2's line of a query without an alignment
             continue
         if fields[4] not in ("+", "-"):

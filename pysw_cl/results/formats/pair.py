@@ -120,10 +120,8 @@ def blocks(found: AlignedPair, width: int) -> Iterator[tuple[str, tuple[Part, Pa
     minus = found.strand == "minus"
     starts = (found.query_end or 0) + 1 if minus else found.query_start, found.target_start
     bounds = [*range(0, len(ops), width), len(ops)]
-    sides = []
-    for letters, start, step, op in zip(
-        found.aligned, starts, (-1 if minus else 1, 1), b"DI", strict=True
-    ):
+    sides, steps = [], (-1 if minus else 1, 1)
+    for letters, start, step, op in zip(found.aligned, starts, steps, b"DI", strict=True):
         places = np.full(len(ops) + 1, start or 0)
         places[1:] += step * np.cumsum(ops != op)
         ends = places[bounds].tolist()

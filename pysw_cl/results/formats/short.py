@@ -38,16 +38,15 @@ class Tsv(Table):
         return COLUMNS[self.setting.output] + ("second_best",) * self.setting.second_best
 
     def columns(self, some: Columns) -> Iterable[Iterable[str]]:
+        known = some.known
         made: dict[str, Callable[[], Iterable[str]]] = {
             "query": lambda: some.names(0),
             "query_length": lambda: some.lengths(0),
             "target": lambda: some.names(1),
             "target_length": lambda: some.lengths(1),
             "strand": some.strands,
-            "identity": lambda: shares(
-                some.known("matches") / np.maximum(some.known("columns"), 1)
-            ),
-            "cigar": lambda: [cigar or "*" for cigar in some.known("cigar")],
+            "identity": lambda: shares(known("matches") / np.maximum(known("columns"), 1)),
+            "cigar": lambda: [cigar or "*" for cigar in known("cigar")],
         }
         for name in ("score", "second_best", "matches", "columns"):
             made[name] = partial(some.numbers, name)
