@@ -19,11 +19,6 @@ T = TypeVar("T")
 #: What runs a subcommand: it takes the arguments, and gives the exit code.
 Run = Callable[[argparse.Namespace], int]
 
-#: Numbers in a plan: whole ones, and those with a point or an exponent.
-_NUMBERS: dict[type[int | float], str] = {
-    int: r"[+-]?[0-9]+",
-    float: r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?",
-}
 _RANGE = re.compile(r"([0-9][0-9,]*)-([0-9][0-9,]*)?")
 
 
@@ -128,8 +123,9 @@ def plan(text: str) -> dict[str, int | float | str]:
         key, _, value = part.partition("=")
         if not key or not value or key in found:
             raise InputError(f"{text!r} is not KEY=VALUE,KEY=VALUE,...")
-        kinds = (kind for kind, form in _NUMBERS.items() if re.fullmatch(form, value))
-        found[key] = next(kinds, str)(value)
+        found[key] = value
+        with suppress(InputError):
+            found[key] = number(value)
     return found
 
 

@@ -25,7 +25,6 @@ from ..errors import FormatError
 from ..sequences.parallel import in_threads
 from ..sequences.sequence import Sequence
 
-Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
 #: The version of the format, which the facts of a file have.
 FORMAT = 1
@@ -100,7 +99,8 @@ def _write(file: IO[bytes], spools: dict[str, Spool], sources: list[str]) -> Non
         _put(pieces, f"{name} offsets", np.append(0, spool.lengths[order].cumsum()))
     for name, spool in spools.items():
         start = 0
-        for part in map(_bytes_of, spool.in_order(order)):
+        for text in spool.in_order(order):
+            part = np.frombuffer(text, np.uint8)
             _put(pieces, name, part, start)
             start += len(part)
             if name == "letters":
@@ -117,10 +117,6 @@ def _put(pieces: Pieces, name: str, values: NDArray[Any], start: int = 0) -> Non
     for at in range(0, len(values), step):
         some = little[at : at + step]
         pieces.put(name, start + at, len(some), some.tobytes())
-
-
-def _bytes_of(text: bytes) -> Bytes:
-    return np.frombuffer(text, np.uint8)
 
 
 class DatabaseFile(SealedFile):
@@ -141,7 +137,9 @@ class DatabaseFile(SealedFile):
                 f"{path} is a database of format {version}, and this version reads format "
                 f"{FORMAT}; {self.advice}"
             )
-        self.bytes = np.memmap(path, np.uint8, "r") if content is None else _bytes_of(content)
+        self.bytes = np.frombuffer(content or b"", np.uint8)
+        if content is None:
+            self.bytes = np.memmap(path, np.uint8, "r")
 
     def _opened(self) -> Any:
         return super()._opened() if self._content is None else BytesIO(self._content)

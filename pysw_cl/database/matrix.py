@@ -187,7 +187,15 @@ class AllPairs:
         scoring, same = self._options.scoring, self._rows is self._columns
         rows, columns = self._rows.of, self._columns.of
         itself = [self._found(False, side, side).values["score"] for side in (rows, columns)]
-        counts, scores = _letters(rows, columns, scoring)
+        #: How often each letter that there is comes in each row and column.
+        counts = [
+            np.array([np.bincount(one, minlength=256) for one in side], np.float64).reshape(-1, 256)
+            for side in (rows, columns)
+        ]
+        used = np.flatnonzero(np.concatenate(counts).any(axis=0))
+        counts = [one[:, used] for one in counts]
+        codes = scoring.query_encoding[used], scoring.target_encoding[used]
+        scores = scoring.matrix[np.ix_(*codes)]
 
         def distances(q: Ints, t: Ints) -> NDArray[Any]:
             every = np.zeros(len(q))
@@ -208,20 +216,6 @@ class AllPairs:
             return every
 
         return distances
-
-
-def _letters(
-    queries: SequenceSet, targets: SequenceSet, scoring: Scoring
-) -> tuple[list[NDArray[np.float64]], NDArray[np.int32]]:
-    """How often each letter that there is comes in each query and target, and the scores of these
-    letters."""
-    counts = [
-        np.array([np.bincount(one, minlength=256) for one in of], np.float64).reshape(-1, 256)
-        for of in (queries, targets)
-    ]
-    used = np.flatnonzero(np.concatenate(counts).any(axis=0))
-    encodings = scoring.query_encoding[used], scoring.target_encoding[used]
-    return [one[:, used] for one in counts], scoring.matrix[np.ix_(*encodings)]
 
 
 def _gaps(found: PairResults, m: Ints, n: Ints) -> tuple[Ints, Ints, Ints]:

@@ -102,13 +102,8 @@ def tiles(
     count, letters = (isqrt(pairs), isqrt(cells)) if same else (pairs, WIDEST)
     across = columns.cuts(max(count, 1), letters, longest)
     if not same:
-        count, letters = (
-            most // max(1, one)
-            for most, one in (
-                (pairs, min(count, len(columns))),
-                (cells, min(letters, int(columns.lengths.sum()))),
-            )
-        )
+        count = pairs // max(1, min(count, len(columns)))
+        letters = cells // max(1, min(letters, int(columns.lengths.sum())))
     for row in rows.cuts(max(count, 1), letters, longest):
         for column in across:
             if not same or column >= row:

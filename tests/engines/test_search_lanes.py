@@ -22,8 +22,8 @@ from searching import (
 
 from pysw_cl.engines.common import FreeEnd
 from pysw_cl.engines.search.contract import SearchEngine
-from pysw_cl.engines.search.lanes import Streams
 from pysw_cl.engines.search.mixed import limit
+from pysw_cl.engines.search.vector import Streams
 from pysw_cl.folders import kernel_source
 from pysw_cl.planning import search
 from pysw_cl.scoring.scoring import Scoring, cached_scoring

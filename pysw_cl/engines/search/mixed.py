@@ -153,8 +153,8 @@ class MixedSearch(SearchEngine):
             ).launch(len(words), ITEMS)
             with runtime.failing():
                 runtime.queue.finish()
-        found = int(codes[256]) + 1, columns
-        return Held(subjects, buffers, turns, places, *found, words, int(firsts[-1]))
+        count = int(codes[256]) + 1
+        return Held(subjects, buffers, turns, places, count, columns, words, int(firsts[-1]))
 
     def _codes(self, there: NDArray[np.bool_]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """The kernel's code of each letter and of padding, if these letters are ``there``, and the
@@ -205,15 +205,9 @@ class MixedSearch(SearchEngine):
         sweeps = held.sweeps[m]
         begin = np.concatenate([np.full(sweep.geometry.strips, sweep.first) for sweep in sweeps])
         zeros = np.broadcast_to(np.zeros(1, np.int32), (2 * len(held.words),))
-        given = {
-            name: memory.sent(name, array, slot.writes)
-            for name, array in (
-                ("query", rows.astype(np.uint16)),
-                ("matrix", matrix),
-                ("scores", zeros),
-                ("counters", begin.astype(np.int32)),
-            )
-        }
+        sent: dict[str, NDArray[Any]] = {"query": rows.astype(np.uint16), "matrix": matrix}
+        sent |= {"scores": zeros, "counters": begin.astype(np.int32)}
+        given = {name: memory.sent(name, array, slot.writes) for name, array in sent.items()}
         if any(sweep.geometry.strips > 1 for sweep in sweeps):
             self._bus = self._own.again(self._bus, 16 * (held.turns + 1))
         given |= {"m": m, "turns": held.turns_buffer, "firsts": held.firsts_buffer}
