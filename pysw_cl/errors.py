@@ -122,8 +122,7 @@ class LettersWarning(InputWarning):
 
 
 class PhaseWarning(InputWarning):
-    """A local scoring in the linear phase: alignments of random sequences grow with their
-    length."""
+    """A local scoring in the linear phase: alignments of random letters grow with their number."""
 
 
 class CheckpointError(PyswError, RuntimeError):

@@ -76,8 +76,7 @@ class ProgressBar:
             self._reports: deque[NDArray[np.float64]] = deque()
 
     def begin(self) -> None:
-        """The next run starts now.  A run of `align_many` has as many pairs as it says, any other
-        is one pair."""
+        """The next run starts now.  One of `align_many` has the pairs that it says, others one."""
         with self._lock:
             if self._now is not None:
                 total, stage = self._now
@@ -171,8 +170,7 @@ class ProgressBar:
         rise, rate, speed = risen[1:] / max(1e-9, risen[0], since)  # it falls without a report
         share = self._share
         if rise > 0 and not self._closed.is_set():  # reports come in steps
-            step = last[1] - self._reports[-2][1]
-            share += min(rise * since, 0.9 * step, 0.95 * (1 - share))
+            share += min(rise * since, 0.9 * (last[1] - self._reports[-2][1]), 0.95 * (1 - share))
         self._drawn = max(self._drawn, share)
         if is_pairs or self._pairs is not None or self._pairs_before:
             whole = self._pairs or (stage.of if is_pairs else None)

@@ -28,6 +28,7 @@ from .calibrate_cases import GLOBAL, MODES, Case, checks, designed
 
 #: Named times of several subjects.
 Times = Mapping[str, Numbers]
+Told = Callable[[float], None]
 #: Times that global strips share with local ones: of waits, ends of blocks, neighbours.
 SHARED = ("hop", "block", "busy")
 #: Seconds on the device from which on a run tells how fast its cores are: before, they wake up.
@@ -52,7 +53,7 @@ def calibrated(
     runtime: Runtime,
     profile: Profile,
     budget: float = 10.0,
-    told: Callable[[float], None] = lambda seconds: None,
+    told: Told = lambda seconds: None,
     most_builds: float = inf,
     builds: bool = False,
 ) -> Profile:
@@ -98,9 +99,7 @@ def calibrated(
     )
 
 
-def measure(
-    cases: list[Case], budget: float, told: Callable[[float], None], most_builds: float = inf
-) -> None:
+def measure(cases: list[Case], budget: float, told: Told, most_builds: float = inf) -> None:
     """Run each case once, then, as long as the ``budget`` lasts, up to `REPEATS` times, the
     shortest first, of which most is the host's.  First uses of kernels do not count; they may take
     ``most_builds`` seconds.  ``told``: with the share that is done."""

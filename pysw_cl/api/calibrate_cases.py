@@ -19,6 +19,7 @@ from ..opencl.device import Runtime
 from ..planning.model.predict import ALL_SECTIONS, NO_SECTIONS
 from ..planning.model.runs import Work, sweep_of
 from ..planning.plan import Plan
+from ..planning.profiles.profile import run_facts
 from ..planning.program import Given
 from ..scoring.scoring import MOST_KNOWN, cached_scoring
 from ..sequences.alphabet import Letters
@@ -90,15 +91,9 @@ class Case:
 
     def facts(self, predicted: float) -> dict[str, Any]:
         """The run, as a profile keeps it."""
-        return {
-            "subject": f"{self.kind}/{self.mode}",
-            "values": self.plan,
-            "m": self.m,
-            "n": self.n,
-            "seconds": [float(f"{one:.6g}") for one in self.seconds],
-            "predicted": float(f"{predicted:.6g}"),
-            "use": self.use,
-        }
+        of = f"{self.kind}/{self.mode}", self.use, self.m, self.n
+        facts = run_facts(*of, self.plan, self.seconds)
+        return {**facts, "predicted": float(f"{predicted:.6g}")}
 
 
 def designed(runtime: Runtime) -> Iterator[Case]:

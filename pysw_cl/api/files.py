@@ -74,8 +74,7 @@ def write(
     fields : sequence of str, optional
         For "blast6" and "blast7": the columns, by BLAST's names.
     width, limit : int, optional
-        For "pair" and "fasta" the letters on a line; for "pair" the columns of an alignment that
-        are shown.
+        For "pair" and "fasta" the letters on a line; for "pair" the columns that are shown.
     **asked
         With ``pairs``: the arguments that `align_many` was given.
 

@@ -47,8 +47,7 @@ def align_many(
     left_align: bool = False,
     min_score: float | None = None,
 ) -> NDArray[Any]:
-    """Align every query with its target exactly: what `align` finds for each pair, for many pairs
-    at once.
+    """Align every query with its target exactly: what `align` finds, for many pairs at once.
 
     Parameters
     ----------
@@ -74,8 +73,7 @@ def align_many(
         As for `align`; it matters for output "path".
     min_score : number, optional
         Only rows of pairs that score at least this, in units of ``sub_score``, with the number of
-        the pair as the first field ``pair``.  Paths are looked for of these pairs only, where that
-        saves time.
+        the pair as the first field ``pair``.  Only their paths are sought, where that saves time.
 
     Returns
     -------
@@ -111,8 +109,7 @@ def align_many(
         As `align`; the message begins with the number of the pair, counted from 0.
 
     The method (one pair in each vector lane) is that of Rognes (2011, BMC Bioinformatics 12:221),
-    with both sequences different in every lane; matches and columns are carried forward with the
-    scores.
+    with both sequences different in every lane; matches and columns are carried along with scores.
     """
     given = locals()
     return align_many_with(pairs, made_of(ManyOptions, given), made_of(Resources, given))[0]

@@ -112,7 +112,7 @@ class PairAligner:
                 watch = Stopwatch(engine.runtime.times)
                 driver = BatchDriver(engine, one, tell, tuning)
                 driver.meanwhile = meanwhile or (lambda: None)
-                _run_strands(driver, listed, options, choose, scores)
+                _run_strands(driver, listed, choose, scores)
                 stats.kernel_seconds = watch.seconds  # of pairs that were aligned alone, too
         stats.seconds = time.perf_counter() - started
         if found.wrong:
@@ -157,16 +157,12 @@ class PairAligner:
 
 
 def _run_strands(
-    driver: BatchDriver,
-    pairs: Sequence[Any],
-    options: ManyOptions,
-    choose: Choose | None,
-    scores: NDArray[np.int64] | None,
+    driver: BatchDriver, pairs: Sequence[Any], choose: Choose | None, scores: NDArray[Any] | None
 ) -> None:
     """Run the batches of the strands that are asked for.  Of "both", all scores are computed first,
-    and then the paths on the better strands; of long targets all ends, and then what is near
-    them."""
-    output, found = options.output, driver.one.found
+    then the paths on the better strands; of long targets all ends, then what is near them."""
+    options, found = driver.one.options, driver.one.found
+    output = options.output
     if options.strand == "plus":
         ends = None if scores is None else np.stack([scores, *[np.full(len(pairs), UNKNOWN)] * 2])
         driver.run(pairs, output, found, None, ends, choose)

@@ -22,6 +22,7 @@ from ..results.stats import Stats
 from ..sequences.sequence import as_sequence
 from .pair_aligner import PairAligner
 
+Numbers = NDArray[np.int64]
 #: Told the number of a pair that cannot be aligned, the pair, and what is wrong with it.
 OnBad = Callable[[int, Any, PyswError], None]
 #: Pairs that are read at once, if they are short, and letters from which on they are not.
@@ -43,7 +44,7 @@ class DonePart(NamedTuple):
     """The results of consecutive pairs."""
 
     #: Their numbers in the whole input, from 0, but for pairs that have no row.
-    numbers: NDArray[np.int64]
+    numbers: Numbers
     #: The pairs as they were given.
     pairs: list[Any]
     #: A row for each, as `align_many` gives it.
@@ -121,12 +122,8 @@ def align_lists(
 
 
 def _without_bad(
-    options: ManyOptions,
-    numbers: NDArray[np.int64],
-    part: list[Any],
-    error: PyswError,
-    on_bad: OnBad,
-) -> tuple[NDArray[np.int64], list[Any]]:
+    options: ManyOptions, numbers: Numbers, part: list[Any], error: PyswError, on_bad: OnBad
+) -> tuple[Numbers, list[Any]]:
     """The part without the pairs that cannot be aligned; ``error`` is that of one of them."""
     bad: dict[int, PyswError] = {}
     for k, pair in enumerate(part):

@@ -120,8 +120,7 @@ def plan(
     Choice
         ``prediction`` (see :func:`predict`) with the ``plan`` and its expected time;
         ``alternatives``, every other way with its time; ``second``, the best of those; ``devices``,
-        the seconds of those that ``device="auto"`` did not choose.  ``str()`` of it says all that
-        in words.
+        the seconds of those that ``device="auto"`` did not choose.  ``str()`` says it all in words.
 
     Raises
     ------
@@ -131,7 +130,8 @@ def plan(
         If there is no usable device.
     """
     options = made_of(AlignOptions, {**locals(), "output": "score"})
-    prediction, setting, others = _asked(device, _length(m, "m"), _length(n, "n"), options, plan)
+    sides = _length(m, "m"), _length(n, "n")
+    prediction, setting, others = _asked(device, *sides, options, plan, None, True)
     return replace(choice_of(setting, prediction), devices=others)
 
 
@@ -166,13 +166,7 @@ def profile(device: Any = "auto") -> Profile:
 
 
 def _asked(
-    device: Any,
-    m: int,
-    n: int,
-    options: AlignOptions,
-    plan: Any,
-    job: Job | None = None,
-    prune: bool = True,
+    device: Any, m: int, n: int, options: AlignOptions, plan: Any, job: Job | None, prune: bool
 ) -> tuple[Prediction, Given, dict[str, float]]:
     """`predict` for two lengths, or the sequences of a job, with options that are checked; what the
     model was asked; and the other devices, with the seconds expected there (see `by_time`)."""

@@ -16,7 +16,7 @@ from ..drivers.tuning import Case, Subject, TileTimer, subjects_of
 from ..errors import InputError, ProfileError, ProfileWarning, items, shown, warn
 from ..folders import kernels_digest
 from ..opencl.device import Runtime, get_runtime
-from ..planning.profiles.profile import Profile, measurements, save, shipped_for
+from ..planning.profiles.profile import Profile, measurements, run_facts, save, shipped_for
 from ..planning.tuning.runner import Runner
 from ..planning.tuning.search import MOST, search
 from ..planning.tuning.strategies import Given, Strategy, Values
@@ -84,17 +84,8 @@ class SubjectTuning:
         """What a profile keeps of the runs: those of the values that were run most often."""
         ran = [trial for trial in self.runner.tried if trial.seconds and self.turns]
         ran.sort(key=lambda trial: -len(trial.seconds))
-        return [
-            {
-                "subject": self.subject.name,
-                "values": dict(trial.values),
-                "m": self.size[0],
-                "n": self.size[1],
-                "seconds": [float(f"{one:.6g}") for one in trial.seconds[-KEPT_RUNS:]],
-                "use": "search",
-            }
-            for trial in ran[:KEPT_VALUES]
-        ]
+        of = self.subject.name, "search", *self.size
+        return [run_facts(*of, one.values, one.seconds[-KEPT_RUNS:]) for one in ran[:KEPT_VALUES]]
 
     def _key(self, *parts: object) -> str:
         """What times depend on beside the values."""

@@ -62,8 +62,7 @@ def in_boxes(given: Given, m: int, n: int) -> bool:
 
 
 def _is_cut(given: Given, m: int, n: int) -> bool:
-    """Are the tiles of a local matrix of m x n cells swept in sections, if they are computed one by
-    one?"""
+    """Are the tiles of a local m x n matrix swept in sections, if they are computed one by one?"""
     if not given.local:
         return False
     rows, columns = given.plan.tile_shape(m, n)

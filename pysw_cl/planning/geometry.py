@@ -133,8 +133,7 @@ class Grid:
             delegated = step >= self.n
             strip, step = strip + self.B * delegated, step - self.n * delegated
         # one key, because a stable sort of one array finds the runs of the pairs' own order
-        key = strip.astype(np.int64) * (self.n + self.T) + step
-        order = np.argsort(key, kind="stable")
+        order = np.argsort(strip.astype(np.int64) * (self.n + self.T) + step, kind="stable")
         places = np.concatenate(([0], np.bincount(strip, minlength=self.strips + self.B).cumsum()))
         steps = np.empty((len(order), 2), np.int32)
         steps[:, 0], steps[:, 1] = step[order], row[order]
@@ -142,8 +141,7 @@ class Grid:
 
     def launches(self) -> Iterator[Launch]:
         """The two-phase launches in order.  External diagonal d has block c of strip d - c.  Block
-        0 also computes the delegated cells of strip d - B, so the short phase runs B diagonals
-        longer."""
+        0 also computes the delegated cells of strip d - B: short phases go on for B diagonals."""
         strips, B = self.strips, self.B
         for d in range(strips + B):
             first = max(0, d - strips + 1)

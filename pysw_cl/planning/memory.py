@@ -1,8 +1,7 @@
 """How much device memory an alignment takes: predicted from its plan and size, before it runs.
 
-Sweeps, pipelines and tracebacks are gone through as the drivers do, and the buffers of each
-execution are summed (:mod:`.execution`).  Sandes & de Melo (thesis 2011, table 5.1) do so for one
-sweep.
+Sweeps, pipelines and tracebacks are gone through as the drivers do, and the buffers of executions
+are summed (:mod:`.execution`).  Sandes & de Melo (thesis 2011, table 5.1) do so for one sweep.
 """
 
 from __future__ import annotations
@@ -113,8 +112,7 @@ def _samples(spans: list[range], inner: tuple[int, ...]) -> list[tuple[int, int]
     found = []
     for span in spans:
         within = (place // span.step for place in places_inside(inner, span.start, span.stop))
-        marked = {0, len(span) - 1, *within}
-        for k in sorted({one + more for one in marked for more in range(3)}):
+        for k in sorted({one + more for one in {0, len(span) - 1, *within} for more in range(3)}):
             if k < len(span):
                 found.append((span[k], min(span[k] + span.step, span.stop)))
     return found

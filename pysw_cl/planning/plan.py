@@ -2,8 +2,7 @@
 cost under it, by which alone plans and drivers choose.
 
 Costs are counts (columns of strips, blocks, waits) times the times of the device's profile
-(:mod:`.model.times`), in seconds on the device.  Those of tiles with moves are compared with each
-other only.
+(:mod:`.model.times`), in seconds on the device.  Tiles with moves are only compared among these.
 """
 
 from __future__ import annotations
@@ -118,8 +117,7 @@ class Plan(PlanFields):
     def for_moves(self, m: int, n: int) -> Plan:
         """This plan for an m x n tile with stored moves.  Lanes of fewer rows make more strips and
         shorter steps, but each column of a lane takes a whole word of moves.  Of the alphas whose
-        moves fit ``traceback_tile_cells``, the one with the least cost is taken (docs/algorithm.md,
-        Plans)."""
+        moves fit ``traceback_tile_cells``, the cheapest is taken (docs/algorithm.md, Plans)."""
         plan = self.without_narrow()
         alphas = plan.lane_set.moves_alphas
         if self.alpha_fixed or not alphas:

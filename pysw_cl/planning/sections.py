@@ -129,8 +129,7 @@ def sections_of(
 
 @lru_cache(KEPT)
 def _chosen(plan: Plan, machine: Machine, asked: Asked) -> Sections | None:
-    """The choice is kept by all that it depends on; plans are equal whatever they know of their
-    ``machine``."""
+    """The choice is kept by all that it depends on; plans are equal whatever their ``machine``."""
     m, n, _, _, columns, prunable, _ = asked
     cut = _soonest(plan, asked, plan.tuning.sections.most(prunable) * plan.least_cost(m, n))
     if cut is None:
@@ -188,11 +187,9 @@ def _every(*values: tuple[int, ...]) -> tuple[Numbers, ...]:
 
 def sooner_by_rows(plan: Plan, scan: Plan, m: int, n: int, prunable: bool) -> bool:
     """Does the row scan surely compute an m x n tile sooner than strips do?"""
-    known = f"{scan.engine}/{scan.lanes}" in scan.machine.by_subject
-    if not known or not plan.may_be_cut(m, n):
+    if f"{scan.engine}/{scan.lanes}" not in scan.machine.by_subject or not plan.may_be_cut(m, n):
         return False
-    most = plan.tuning.sections.most(prunable)
-    return scan.tile_cost(m, n) < most * plan.least_cost(m, n)
+    return scan.tile_cost(m, n) < plan.tuning.sections.most(prunable) * plan.least_cost(m, n)
 
 
 def _cuts(n: int, count: int, columns: tuple[int, ...]) -> tuple[int, ...]:

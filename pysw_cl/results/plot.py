@@ -85,8 +85,7 @@ def draw(alignment: AlignedPair, axes: Any = None) -> Any:
     else:
         axes.yaxis.set_inverted(True)
     if alignment.runs is not None:
-        points = path_points(alignment)
-        axes.plot(points[:, 0], points[:, 1], color="red", linewidth=1.5, label="path")
+        axes.plot(*path_points(alignment).T, color="red", linewidth=1.5, label="path")
     elif alignment.target_end is not None:
         row = alignment.query_start if alignment.strand == "minus" else alignment.query_end
         axes.plot(alignment.target_end, row, "o", color="red", label="end")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ProfileError
-from ..planning.profiles.profile import Profile
+from ..planning.profiles.profile import Numbers, Profile
 from .plot import require, save
 
 Run = Mapping[str, Any]
@@ -54,8 +54,7 @@ def plot_model(profile: Profile, path: str | os.PathLike[str]) -> None:
     Of the runs of ``profile``, those of a calibration or a check are drawn, if they have a
     prediction.  Filled points were fitted, open ones held out; bars go from the fastest to the
     slowest repeat, and crosses are predictions.  The band is the profile's spread.  Raises
-    ProfileError if there are no such runs, and InputError and FormatError as :func:`.plot.plot`
-    does.
+    ProfileError if there are none, and InputError and FormatError as :func:`.plot.plot` does.
     """
     wanted = "runs with a prediction"
     subjects = _by_subject(profile, wanted, USES, lambda run: run.get("predicted"))
@@ -82,9 +81,7 @@ def plot_model(profile: Profile, path: str | os.PathLike[str]) -> None:
     _save(figure, "Predicted and measured", profile, path)
 
 
-def _draw_search(
-    axes: Any, subject: str, runs: list[Run], chosen: Mapping[str, float], units: int
-) -> None:
+def _draw_search(axes: Any, subject: str, runs: list[Run], chosen: Numbers, units: int) -> None:
     lines: dict[tuple[Any, ...], dict[int, list[float]]] = defaultdict(dict)
     for run in runs:
         fixed = tuple(run["values"].get(name) for name in FIXED)

@@ -80,8 +80,7 @@ def from_minimap2(gap_open: Any, gap_extend: Any) -> tuple[Number, Number]:
     """minimap2's -O and -E with one number each: ``O + k * E``, as here (its manual, -E).
 
     Raises ScoringError for its two-piece costs (``-O4,24 -E2,1``, its default), where long gaps are
-    cheaper: one affine cost cannot say that.  Two pieces of which the first is never dearer are the
-    first.
+    cheaper: one affine cost cannot say that.  Two pieces are the first one if that is never dearer.
     """
     opens, extends = _pieces(gap_open), _pieces(gap_extend)
     if opens[-1] >= opens[0] and extends[-1] >= extends[0]:

@@ -161,8 +161,7 @@ def read_pssm(path: str | os.PathLike[str]) -> tuple[Values, str, str]:
     -out_ascii_pssm``.
 
     A line with these letters, those of the scores first, comes before a line for each position: its
-    number, its letter, the scores, and more that is not read.  Raises FormatError, which names the
-    line."""
+    number, its letter, the scores, and more that is not read.  Raises FormatError with the line."""
     where, text = _text(path, "a position matrix of psiblast -out_ascii_pssm")
     letters, query, ended = "", "", False
     rows: list[list[float]] = []
@@ -201,8 +200,7 @@ def with_stand_ins(values: Values, letters: str) -> tuple[Values, str, str]:
     ``values``: square, rows for the query; ``letters``: its alphabet.  As in NCBI's BLAST, U takes
     the scores of C, O those of X, and J in BLOSUM62 those of NCBI's table; in another matrix J
     takes the mean of I and L, rounded up to the matrix's unit.  Returns (values, letters, the
-    letters that were added); an alphabet that is not one of proteins, or has no room, is returned
-    as it is.
+    letters that were added); an alphabet not of proteins, or without room, is returned as it is.
     """
     upper = letters.upper()
     missing = [c for c in STAND_INS if c not in upper and (c != "O" or "X" in upper)]

@@ -179,8 +179,7 @@ class Scoring:
         return self.matrix.ravel().take(indices)
 
     def equal(self, query: NDArray[Any], target: Letters) -> NDArray[np.bool_] | None:
-        """Which query letters, or positions, match as many target letters, pair by pair
-        (`match_tables`); None: nobody knows."""
+        """Which query letters, or positions, match target letters, pair by pair; None: unknown."""
         query_ids, target_ids = self.match_tables
         if self.by_position and self.ids is None:
             return None
@@ -337,7 +336,8 @@ def make_scoring(
     that cannot be used.
     """
     values, known = substitution_scores(sub_score)
-    letters, never, words = known["letters"], known.get("never_match", ""), [known["substitutions"]]
+    letters, never = known.pop("letters"), known.get("never_match", "")
+    words = [known["substitutions"]]
     gaps = gap_costs(gap_cost, known.get("name", ""))
     matrix, gap_open, gap_extend, scale = integers(values, gaps)
     if wildcard is not None:
@@ -355,16 +355,8 @@ def make_scoring(
     words += [f"letters outside the alphabet as {other}"] if other else []
     pair, query, target, matrix = letter_codes(matrix, [c in never for c in letters])
     known |= {"never_match": never, "unknown": other, "substitutions": ", ".join(words)}
-    made = Scoring(
-        matrix=matrix,
-        match_mismatch=pair,
-        gap_open=gap_open,
-        gap_extend=gap_extend,
-        query_encoding=encoding_table(letters, query, other),
-        target_encoding=encoding_table(letters, target, other),
-        scale=scale,
-        **known,
-    )
-    for array in (matrix, made.query_encoding, made.target_encoding):
+    ours, theirs = (encoding_table(letters, codes, other) for codes in (query, target))
+    made = Scoring(matrix, pair, gap_open, gap_extend, letters, ours, theirs, scale, **known)
+    for array in (matrix, ours, theirs):
         array.setflags(write=False)
     return made

@@ -91,8 +91,7 @@ class MatrixScores:
 
     @property
     def key(self) -> Any:
-        """What the time of a comparison depends on; one position matrix takes as long as others of
-        such scores."""
+        """What the time of a comparison depends on: position matrices of such scores are alike."""
         if self.positions:
             return "positions", self.table.shape[1], int(self.table.min()), int(self.table.max())
         return self.compared() or self.table.tobytes()

@@ -19,7 +19,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
@@ -156,6 +156,14 @@ def _check(name: str, value: Any, kind: type, most: float = MOST_VALUE) -> None:
         must = f"a number from 0 to {most:g}"
     if not right:
         raise TypeError(f"{name} is {value!r}, not {must}")
+
+
+def run_facts(
+    subject: str, use: str, m: int, n: int, values: Numbers, seconds: Iterable[float]
+) -> dict[str, Any]:
+    """A run of m x n cells as `Profile.runs` have it; times have six digits."""
+    kept = [float(f"{one:.6g}") for one in seconds]
+    return {"subject": subject, "values": dict(values), "m": m, "n": n, "seconds": kept, "use": use}
 
 
 class Found(NamedTuple):
@@ -307,8 +315,7 @@ def _shipped() -> list[Profile]:
 
 
 def _read(path: Path, hint: str, device: str = "") -> Profile | None:
-    """The profile in a file; None, with a warning, if it cannot be used, or is not of the
-    ``device`` whose key is given."""
+    """The profile in a file; None, with a warning, if it is unusable, or not of this ``device``."""
     try:
         with path.open("rb") as file:
             profile = Profile.of_text(file.read(MOST_BYTES + 1))

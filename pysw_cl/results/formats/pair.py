@@ -60,13 +60,12 @@ def _lines(
     """The lines of the columns of an alignment, an empty one before each block."""
     margin = max(map(len, names))
     upper, lower = (escape(name.ljust(margin)) if html else name.ljust(margin) for name in names)
-    blank = " " * (margin + digits + 2)
     for marks, ((ours, i0, i1), (theirs, j0, j1)) in blocks(some, width):
         if html:
             ours, theirs = _coloured(ours, marks), _coloured(theirs, marks)
         yield ""
         yield f"{upper} {i0:>{digits}} {ours} {i1:>{digits}}"
-        yield (blank + marks).rstrip()
+        yield (" " * (margin + digits + 2) + marks).rstrip()
         yield f"{lower} {j0:>{digits}} {theirs} {j1:>{digits}}"
 
 
