@@ -62,15 +62,14 @@ def run(args: Namespace) -> int:
         options, plan = options_asked(args, MatrixOptions), engine_for(args.device, args.plan).plan
         resources_asked(args, Resources, progress=None)
     check_files(args, QUERIES=args.queries, TARGETS=args.targets)
-    paths = [args.queries] if args.targets is None else [args.queries, args.targets]
     shown = None if kind == "npy" else args.out
     with written(shown) as stream, progress_of(sys.stderr, args.quiet) as bar:
         to = Running(stream, bar, args.verbose)
         to.begin(args.device, plan)
         resources = resources_asked(args, Resources, progress=bar)
-        sides = [Database(path) for path in paths]
+        sides = [Database(path) for path in (args.queries, args.targets) if path is not None]
         out = args.out if kind == "npy" else None
-        targets = None if len(sides) == 1 else sides[1]
+        targets = sides[1] if len(sides) > 1 else None
         found, stats = matrix_of(sides[0], targets, options, resources, out)
         if out is None:
             for text in lines_of(kind, [[one.name for one in side] for side in sides], found):

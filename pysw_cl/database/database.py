@@ -13,6 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..checkpoint.container import is_sealed
+from ..drivers.batch_layout import fitting
 from ..engines.search.contract import part_of
 from ..errors import InputError, SequenceError, file_name, is_iterable, printable
 from ..results.formats import PACKED
@@ -150,8 +151,7 @@ class Database:
 
     def records(self, ranks: Any) -> Ints:
         """The places in the source of the sequences with these ``ranks`` by length (an index)."""
-        found: Ints = self._records.read(0, len(self))[ranks]
-        return found
+        return np.asarray(self._records.read(0, len(self))[ranks])
 
     def sequence(self, rank: int) -> Sequence:
         """The sequence with this rank by length, from 0 for the longest."""
@@ -184,10 +184,9 @@ class Database:
     def parts(self, most_letters: int) -> Iterator[SequenceSet]:
         """The sequences that have letters, by their ranks, in parts of so many letters at most, or
         of one sequence."""
-        starts, ends, first = self.by_length.starts, self.by_length.ends[: self.full], 0
-        while first < len(ends):
-            start = int(starts[first])
-            stop = max(first + 1, int(np.searchsorted(ends, start + most_letters, "right")))
+        first = 0
+        while len(left := self.by_length.lengths[first : self.full]):
+            stop = first + fitting(left, most_letters)
             yield part_of(self.by_length, first, stop)
             first = stop
 

@@ -105,12 +105,10 @@ class HitAligner:
         pairs = [(query, targets[rank]) for query, one in every for rank in one.ranks.tolist()]
         table, stats = self._table(pairs, np.concatenate([one.scores for one in best]), matrix)
         rows = iter(TableRows(pairs, table, self._common))
-        found = [
-            Hits(
-                query, [Hit(**vars(next(rows).alignment()), number=k) for k in one.records.tolist()]
-            )
-            for query, one in every
-        ]
+        found = list[Hits]()
+        for query, one in every:
+            own = zip(one.records.tolist(), rows, strict=False)
+            found.append(Hits(query, (Hit(**vars(row.alignment()), number=k) for k, row in own)))
         return found, stats
 
     def _table(

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import groupby, islice
+from operator import itemgetter
 from time import perf_counter
 from typing import Any
 
@@ -212,16 +213,14 @@ class Searcher:
             if run.watched:
                 every = list(source)
                 source, pairs = iter(every), len(every) * len(self.db)
-                run.begin(sum(map(len, every)) * self.db.total_letters)
+                run.begin(sum(len(query) for query, _ in every) * self.db.total_letters)
                 tell(0)
-            for matrix, some in groupby(source, _matrix_of):
+            for matrix, some in groupby(source, itemgetter(1)):
                 own = options
                 if matrix is not None:
                     scoring = matrix.scoring(options.gap_cost)
                     own = replace(options, sub_score=scoring, wildcard=None, unknown="error")
-                while shared := list(islice(some, self._at_once(own, matrix))):
-                    if matrix is not None:
-                        shared = [matrix.sequence] * len(shared)
+                while shared := [one for one, _ in islice(some, self._at_once(own, matrix))]:
                     with self._lock:
                         found = self._pass(shared, own, matrix, tell)
                     for one in shared if tally.needed and matrix is None else ():
@@ -229,14 +228,15 @@ class Searcher:
                     yield from found
         advise_tally(tally, options.mode, cells)
 
-    def _checked(self, queries: Any) -> Iterator[Any]:
-        """The queries, a `Sequence` or a `PositionMatrix` each, which can be searched."""
+    def _checked(self, queries: Any) -> Iterator[tuple[Sequence, PositionMatrix | None]]:
+        """The queries, which can be searched, with the position matrices that they have."""
         single = isinstance(queries, (str, bytes, bytearray, Sequence, PositionMatrix, np.ndarray))
         if not single and not is_iterable(queries):
             kind = type(queries).__name__
             raise InputError(f"queries must be a sequence or an iterable of them, not a {kind}")
         for k, one in enumerate([queries] if single else queries):
-            what, matrix = "query" if single else f"query number {k}", _matrix_of(one)
+            what = "query" if single else f"query number {k}"
+            matrix = one if isinstance(one, PositionMatrix) else None
             query = as_sequence(one, what, alphabet=None) if matrix is None else matrix.sequence
             try:
                 if matrix is None:
@@ -249,7 +249,7 @@ class Searcher:
             except PyswError as error:
                 name = f"query {query.name}" if query.name else f"query number {k}"
                 raise type(error)(f"{name}: {error}") from None
-            yield matrix or query
+            yield query, matrix
 
     def _ready(self, options: SearchOptions, matrix: PositionMatrix | None) -> SearchEngine:
         """The engine, which is made for each scoring."""
@@ -321,11 +321,6 @@ class Searcher:
             held.append((first, engine.hold(part)))
             first += len(part)
             yield held[-1]
-
-
-def _matrix_of(query: Any) -> PositionMatrix | None:
-    """The query, if it is a position matrix."""
-    return query if isinstance(query, PositionMatrix) else None
 
 
 def searcher_of(given: Mapping[str, Any]) -> Searcher:

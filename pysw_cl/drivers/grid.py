@@ -176,7 +176,8 @@ class Grid:
     def run(self, rows: Side, columns: Side, put: Put, done: Callable[[int, int], None]) -> None:
         """Compute all scores; if both sides are the same, those of squares above the diagonal or on
         it.  ``done(cells, pairs)`` is called as scores arrive."""
-        tuning, vector = self.tuning, self.engine is None or self.engine.vectors
+        engine, tuning = self.engine, self.tuning
+        vector = engine is None or engine.vectors
         cells = tuning.cpu_grid_cells if vector else tuning.gpu_grid_cells
         in_flight = tuning.cpu_in_flight if vector else tuning.gpu_in_flight
         self._put, self.done, longest = put, done, isqrt(tuning.alone_cells)
@@ -184,7 +185,7 @@ class Grid:
             own = rows is columns and row == column
             above, left = rows.chunk(*row), columns.chunk(*column)
             tile = Tile(above, left, own)
-            if self.engine is None or above.longest * left.longest > tuning.alone_cells:
+            if engine is None or above.longest * left.longest > tuning.alone_cells:
                 pairs = pairs_of(*tile.scores.shape, own)
                 q, t = rows.order[row[0] :][pairs[0]], columns.order[column[0] :][pairs[1]]
                 values = self.others(q, t)
@@ -192,17 +193,16 @@ class Grid:
                 tile.take(pairs, values)
                 self._done_with(tile)
             else:
-                width = self._width(above.longest, left.longest)
-                self._start(tile, width, pairs_of(*tile.scores.shape, True) if own else None)
+                width = self._width(engine, above.longest, left.longest)
+                some = pairs_of(*tile.scores.shape, True) if own else None
+                self._start(engine, tile, width, some)
                 self._finish(in_flight)
         self._finish()
-        if self.engine is not None:
-            self.stats.device_bytes = self.engine.peak_bytes
+        if engine is not None:
+            self.stats.device_bytes = engine.peak_bytes
 
-    def _width(self, m: int, n: int) -> int:
+    def _width(self, engine: BatchEngine, m: int, n: int) -> int:
         """The lanes for pairs of so many letters at most."""
-        engine = self.engine
-        assert engine is not None
         widths = [width for width in engine.lanes.widths if width >= self._least]
         if engine.local:
             return widths[0]
@@ -210,12 +210,11 @@ class Grid:
         fit = (w for w in widths if w == WIDE or global_fits(scoring, *sizes, w, engine.ends).all())
         return next(fit)
 
-    def _start(self, tile: Tile, width: int, some: Pairs | None) -> None:
+    def _start(self, engine: BatchEngine, tile: Tile, width: int, some: Pairs | None) -> None:
         """Start a batch of the pairs of a tile in ``some`` rows and columns; None: of all."""
-        engine, rows = self.engine, tile.rows.places
-        assert engine is not None
-        columns, lanes = tile.columns.places.copy(), engine.lanes.pairs(width)
+        rows, columns = tile.rows.places, tile.columns.places.copy()
         columns[:, 0] += len(tile.rows.letters)
+        lanes = engine.lanes.pairs(width)
         panel = engine.lanes.columns(width)
         pairs: Any = rows, columns
         if some is None:
@@ -248,7 +247,7 @@ class Grid:
                     self._least = max(self._least, 2 * width)
                 q, t = some or pairs_of(*tile.scores.shape, tile.own)
                 before = self.stats.total_cells
-                self._start(tile, 2 * width, (q[unsure], t[unsure]))
+                self._start(engine, tile, 2 * width, (q[unsure], t[unsure]))
                 self.stats.again += self.stats.total_cells - before
             if not tile.open:
                 self._done_with(tile)

@@ -138,8 +138,7 @@ def _encoded(
     `encoded`, but not which pair is wrong."""
     sizes = np.fromiter(map(len, seqs), np.int64, len(seqs))
     longest = int(sizes[::2].max()), int(sizes[1::2].max())
-    bounds = np.zeros(len(sizes) + 1, np.int64)
-    np.cumsum(sizes, out=bounds[1:])
+    bounds = np.append(0, sizes.cumsum())
     together = _together(seqs) if sizes.min() else None
     if together is None:
         coded, tolerance = encoded(seqs, sub_score, gap_cost, atol, longest)

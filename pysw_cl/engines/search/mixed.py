@@ -37,15 +37,11 @@ AHEAD = 2
 #: Work-items of a group that lays out a pair, and groups that look for letters.
 ITEMS, LOOKING = 64, 512
 _HEADERS = ("base.clh", "platform.clh", "lanes/warp32.clh", "wavefront/mixed_arithmetic.clh")
-SEARCH = KernelSpec(
-    "search",
-    (*_HEADERS, "search/mixed.cl"),
-    tuple(
-        "turns firsts pairs:int counters launch:int query m:int above:int matrix enters:int "
-        "leaves:int active:int bus scores".split()
-    ),
-    limit=None,
+_SPEC = (
+    "turns firsts pairs:int counters launch:int query m:int above:int matrix enters:int leaves:int "
+    "active:int bus scores"
 )
+SEARCH = KernelSpec("search", (*_HEADERS, "search/mixed.cl"), tuple(_SPEC.split()), limit=None)
 LETTERS_THERE, LAY_OUT = (
     KernelSpec(name, ("base.clh", "search/turns.cl"), tuple(arguments.split()))
     for name, arguments in (
