@@ -168,8 +168,7 @@ def choice(value: Any, name: str, choices: Collection[str]) -> str:
     if isinstance(value, str) and value in choices:
         return str(value)
     *most, last = map(repr, choices)
-    few = len(most) < 3  # more are a list
-    said = f"{', '.join(most)} or {last}" if few else f"one of {', '.join([*most, last])}"
+    said = f"{', '.join(most)} or {last}" if len(most) < 3 else f"one of {', '.join([*most, last])}"
     raise InputError(f"{name} must be {said}, not {shown(value)}")
 
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
-from math import inf
 from pathlib import Path
 from statistics import median
 
@@ -50,12 +49,7 @@ STAT = Path("/proc/stat")
 
 
 def calibrated(
-    runtime: Runtime,
-    profile: Profile,
-    budget: float = 10.0,
-    told: Told = lambda seconds: None,
-    most_builds: float = inf,
-    builds: bool = False,
+    runtime: Runtime, profile: Profile, budget: float, told: Told, most_builds: float, builds: bool
 ) -> Profile:
     """``profile`` with the times of its device, measured within about ``budget`` seconds.
 
@@ -99,7 +93,7 @@ def calibrated(
     )
 
 
-def measure(cases: list[Case], budget: float, told: Told, most_builds: float = inf) -> None:
+def measure(cases: list[Case], budget: float, told: Told, most_builds: float) -> None:
     """Run each case once, then, as long as the ``budget`` lasts, up to `REPEATS` times, the
     shortest first, of which most is the host's.  First uses of kernels do not count; they may take
     ``most_builds`` seconds.  ``told``: with the share that is done."""

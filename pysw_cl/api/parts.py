@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import chain, islice
 from math import prod
 from typing import Any, NamedTuple
@@ -55,11 +56,8 @@ class DonePart(NamedTuple):
 
 def alignments_of(part: DonePart, options: ManyOptions) -> Iterator[Alignment]:
     """The rows of a part as `align` gives its results; what they cost is the part's."""
-    of = options.scoring.alphabet
-    pairs = [
-        (as_sequence(a, "query", False, of), as_sequence(b, "target", False, of))
-        for a, b in part.pairs
-    ]
+    made = partial(as_sequence, check=False, alphabet=options.scoring.alphabet)
+    pairs = [(made(a, "query"), made(b, "target")) for a, b in part.pairs]
     common = {"mode": options.mode, "scoring": options.scoring, "free_ends": options.free}
     return (Alignment(**vars(row.alignment())) for row in TableRows(pairs, part.rows, common))
 

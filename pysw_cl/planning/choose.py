@@ -41,19 +41,18 @@ def choose(tile: TileShape, given: Given) -> TileExecution:
     fits = planned(given, tile, narrow, tile.best and not tile.collects)
     if fits is None:  # no strips end at all special rows
         return InParts(tile.rows, ())
-    found = in_strips(fits, score, tile, given)
+    found = in_strips(fits, score, tile, given, linked=False)
     if fits.lanes != plan.lane_set.mixed:
         return found
     usual = planned(given, tile, narrow)
     if usual is None:
         return found
-    return _when_built(found, in_strips(usual, score, tile, given), tile)
+    return _when_built(found, in_strips(usual, score, tile, given, linked=False), tile)
 
 
 def in_boxes(given: Given, m: int, n: int) -> bool:
     """Is the path of a comparison of m x n cells found in boxes (:mod:`pysw_cl.drivers.ends`)?
-    Where a thin matrix is swept in sections: special rows would forbid these, and cost more than
-    the box of the best end there can be."""
+    Where a thin matrix is swept in sections: special rows would forbid these, and cost more."""
     short, long = sorted((m, n))
     widest = span(given.scoring, short, 0, True)  # of the largest box
     least = given.plan.tuning.boxes.least_aspect * short
@@ -157,9 +156,7 @@ def _when_built(mixed: InStrips, usual: InStrips, whole: TileShape) -> InStrips:
     return mixed if waits else replace(mixed, until_built=usual)
 
 
-def in_strips(
-    fits: Plan, score: str, tile: TileShape, given: Given, linked: bool = False
-) -> InStrips:
+def in_strips(fits: Plan, score: str, tile: TileShape, given: Given, linked: bool) -> InStrips:
     """A tile in strips by the plan that ``fits`` it.  ``linked``: is it one of a pipeline?"""
     plan = fits.for_moves(*tile.size) if tile.moves else fits
     form, B = plan.form, plan.B

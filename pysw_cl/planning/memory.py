@@ -76,10 +76,8 @@ def device_memory(given: Given, m: int, n: int, free_ends: tuple[bool, ...] = NO
     if not given.paths or isinstance(plan, StriplessPlan):
         return most
     if compressed:  # first the rows, then the columns
-        less = [
-            4 * sizes.compressed_words(length)[-1] * (len(places) - 2)
-            for length, places in ((n, rows), (m, columns))
-        ]
+        sides = (n, rows), (m, columns)
+        less = [4 * sizes.compressed_words(side)[-1] * (len(lines) - 2) for side, lines in sides]
         most = most.or_more(Memory(sum(kept) + less[0]))
         most, kept = most.or_more(Memory(kept[1] + sum(less))), less
     cell = _widest(rows), _widest(columns)
@@ -89,10 +87,8 @@ def device_memory(given: Given, m: int, n: int, free_ends: tuple[bool, ...] = NO
 
 def too_large(memory: Memory, device: DeviceFacts) -> str | None:
     """Why a device does not hold a job that takes this memory, in words; None: it does."""
-    total, largest, there, most = (
-        f"{size / 2**20:,.1f} MiB"
-        for size in (memory.total, memory.largest, device.memory, device.largest)
-    )
+    numbers = *memory, device.memory, device.largest
+    total, largest, there, most = (f"{number / 2**20:,.1f} MiB" for number in numbers)
     if memory.total > device.memory:
         return (
             f"{total} of device memory are needed and {there} are there; output='score' needs less "

@@ -91,10 +91,8 @@ def draw(alignment: AlignedPair, axes: Any = None) -> Any:
         axes.plot(alignment.target_end, row, "o", color="red", label="end")
     if axes.get_legend_handles_labels()[0]:
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=3, frameon=False)
-    for axis, name, sequence in (
-        (axes.xaxis, "target", alignment.target),
-        (axes.yaxis, "query", alignment.query),
-    ):
+    sides = (axes.xaxis, "target", alignment.target), (axes.yaxis, "query", alignment.query)
+    for axis, name, sequence in sides:
         axis.set_label_text(printable(sequence.name).replace("$", r"\$") or name)
         axis.set_major_formatter("{x:,.0f}")
         axis.get_major_locator().set_params(integer=True)

@@ -123,9 +123,8 @@ def _draw_search(axes: Any, subject: str, runs: list[Run], chosen: Numbers, unit
 def _draw_model(above: Any, below: Any, runs: list[Run], label: str, look: dict[str, Any]) -> None:
     """Runs in one look: times above, errors below, both over the cells."""
     cells, predicted = np.array([(run["m"] * run["n"], run["predicted"]) for run in runs]).T
-    least, middle, most = np.array(
-        [[f(run["seconds"]) for run in runs] for f in (min, median, max)]
-    )
+    times = [run["seconds"] for run in runs]
+    least, middle, most = np.array([[*map(of, times)] for of in (min, median, max)])
     above.errorbar(cells, middle, yerr=[middle - least, most - middle], label=label, **look)
     above.loglog(cells, predicted, "x", color="black", ms=4, zorder=5)
     upper, off, lower = (100 * (predicted / seconds - 1) for seconds in (least, middle, most))

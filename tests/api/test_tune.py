@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from math import prod
+from math import inf, prod
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -293,7 +293,7 @@ def test_what_was_measured_beside_other_work(
     calm = Profile(identity=get_runtime().identity, times={"call": {"call": 2.0}}, spread=0.2)
     monkeypatch.setattr(calibrate, "measure", lambda *_: None)
     monkeypatch.setattr(calibrate, "others", lambda: 0.5 * time.monotonic())
-    found = calibrate.calibrated(get_runtime("cpu"), calm)
+    found = calibrate.calibrated(get_runtime("cpu"), calm, 10.0, print, inf, False)
     assert (found.spread, found.others) == (1.4, 0.5)
     assert Profile.of_text(found.text().encode()) == found
     save(found)

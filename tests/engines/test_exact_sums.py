@@ -56,7 +56,7 @@ def test_tiles_have_11_bits_only_where_sums_are_exact(
     job = made_job(query, target, match_scoring(1, -3, 3, 2), True, 0, 0, 0, best=True)
     plan = Plan(lanes="mixed", form="ticketed", T=64, alpha=5, B=3, chunk=64)
     runtime = get_runtime("auto")
-    strips = in_strips(plan, "match", shape_of(job), given_of(runtime, plan, job))
+    strips = in_strips(plan, "match", shape_of(job), given_of(runtime, plan, job), False)
     program = kernel.in_time(runtime, strips).program
     assert program.widths == ((MIXED, 16) if exact else (16,))
     assert bool(program.mixed) == exact

@@ -128,7 +128,7 @@ def runs() -> list[Work]:
 def test_known_times_are_found_again() -> None:
     works, known = runs(), truth()
     ran = [(work, work.seconds(known)) for work in works]
-    found = fitted(ran)
+    found = fitted(ran, Machine({}))
     assert np.abs(errors(ran, found)).max() < 1e-6
     for name in ("8@1", "20@3", "block@1"):
         assert found.of(SUBJECT)[name] == pytest.approx(known.of(SUBJECT)[name], rel=1e-3)
@@ -138,7 +138,7 @@ def test_noise_is_averaged() -> None:
     works, known = runs(), truth()
     rng = np.random.default_rng(3)
     noisy = [(work, work.seconds(known) * (1 + rng.normal(0, 0.03))) for work in works]
-    found = fitted(noisy)
+    found = fitted(noisy, Machine({}))
     off = np.abs(errors([(work, work.seconds(known)) for work in works], found))
     assert np.median(off) < 0.02 and off.max() < 0.08
 
@@ -199,7 +199,7 @@ def test_the_best_of_all_times_that_were_found_is_taken(monkeypatch: pytest.Monk
         return {name: factor * weight for name, weight in usual(work, times).items()}
 
     monkeypatch.setattr(Work, "weights", another)
-    assert np.abs(errors(ran, fitted(ran))).max() < 1e-6
+    assert np.abs(errors(ran, fitted(ran, Machine({})))).max() < 1e-6
 
 
 def test_what_takes_longer_counts() -> None:
@@ -307,8 +307,8 @@ def test_a_block_is_no_longer_than_its_strip() -> None:
 
 
 def test_runs_that_tell_nothing_are_left_out() -> None:
-    assert fitted([]).by_subject == {}
-    assert fitted([(work, 0.0) for work in runs()]).by_subject == {}
+    assert fitted([], Machine({})).by_subject == {}
+    assert fitted([(work, 0.0) for work in runs()], Machine({})).by_subject == {}
 
 
 def test_groups_share_the_last_strips() -> None:

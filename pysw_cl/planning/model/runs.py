@@ -216,9 +216,7 @@ def nonnegative(a: Floats, b: Floats) -> Floats:
     return np.asarray(x / scale)
 
 
-def fitted(
-    runs: Runs, known: Machine | None = None, columns: Sequence[Strips] | None = None
-) -> Machine:
+def fitted(runs: Runs, known: Machine, columns: Sequence[Strips] | None = None) -> Machine:
     """The ``known`` times, and others that explain what the runs took.
 
     Errors count relative to the run, as in Sandes (2011).  The times of a column are sought of each
@@ -226,7 +224,6 @@ def fitted(
     ways strips are late (`.times.Line.both`) is a matter of these times, so they are sought again,
     a few times at most, until it stays; those with the least squared errors are taken.
     """
-    known = known or Machine({})
     runs = [(work, taken) for work, taken in runs if taken > 0]
     own, target = known.by_subject, np.array([taken for _, taken in runs])
 

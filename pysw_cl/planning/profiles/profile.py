@@ -346,8 +346,7 @@ def _files(folder: Path, identity: Identity) -> list[Path]:
 def _file_name(identity: Identity, kernels: str) -> str:
     """The name of a file: the device, then what may differ (`OTHER`)."""
     units = f"{identity.compute_units}-units" if identity.compute_units else ANY
-    parts = _device_key(identity), units, _slug(kernels), _slug(identity.driver)
-    return "__".join(parts) + ".json"
+    return f"{_device_key(identity)}__{units}__{_slug(kernels)}__{_slug(identity.driver)}.json"
 
 
 def _device_key(identity: Identity) -> str:

@@ -97,9 +97,8 @@ def whole(stream: TextIO, title: str) -> TextIO:
     except (OSError, ValueError):
         return stream
     file.title, lines = title, stream.line_buffering or stream.write_through
-    return io.TextIOWrapper(
-        io.BufferedWriter(file), stream.encoding, stream.errors, line_buffering=lines
-    )
+    buffer = io.BufferedWriter(file)
+    return io.TextIOWrapper(buffer, stream.encoding, stream.errors, line_buffering=lines)
 
 
 def _made(path: Path, suffix: str) -> Any:

@@ -23,10 +23,8 @@ _TARGET_NAME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@
 #: The CIGAR that stands for one in the tag CG, and BAM's operations by their numbers.
 _PLACEHOLDER, _OPS = re.compile("[0-9]+S([0-9]+)N"), dict(enumerate("MIDNSHP=X"))
 #: The letters of BAM, for each byte in upper case.
-_BAM = bytes(
-    byte if chr(byte) in NUCLEOTIDES + AMBIGUITY else ord("T" if chr(byte) == "U" else "N")
-    for byte in range(256)
-)
+_KNOWN = NUCLEOTIDES + AMBIGUITY
+_BAM = bytes(ord(c if c in _KNOWN else "T" if c == "U" else "N") for c in map(chr, range(256)))
 _MINUS, _UNMAPPED, _SECONDARY = 16, 4, 256
 
 
