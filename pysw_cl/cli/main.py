@@ -20,17 +20,9 @@ import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
+from .. import errors
 from .._version import __version__
-from ..errors import (
-    CacheWarning,
-    InputWarning,
-    InternalError,
-    ProfileWarning,
-    PyswError,
-    RecomputedWarning,
-    Stopped,
-    printable,
-)
+from ..errors import InternalError, PyswError, Stopped, printable
 from ..opencl import early
 from ..results.formats.files import whole
 from . import align, devices, ending, ends, makedb, matrix, predict, resume, search, tune
@@ -81,7 +73,8 @@ def main(argv: Iterable[str] | None = None) -> int:
     ):
         if not sys.warnoptions:
             warnings.simplefilter("ignore")  # compiler chatter is no message to the user
-            for kind in (RecomputedWarning, InputWarning, ProfileWarning, CacheWarning):
+            shown = errors.RecomputedWarning, errors.InputWarning, errors.ProfileWarning
+            for kind in (*shown, errors.CacheWarning):
                 warnings.simplefilter("always", kind)
         warnings.showwarning = _show_warning
         return _run(argv)

@@ -89,16 +89,14 @@ class Running:
 
     def results(self, rows: Iterable[Row]) -> None:
         """Write some results."""
-        self._put(self._writer.text(rows))
+        if text := self._writer.text(rows):
+            self.write(self._header + text)
+            self._header = ""
 
     def end_results(self) -> None:
         """Write what is held for the last, and what has to be there even without a result."""
-        self._put(self._writer.end(), always=bool(self._header))
-
-    def _put(self, text: str, always: bool = False) -> None:
-        if text or always:
-            self.write(self._header + text)
-            self._header = ""
+        if text := self._header + self._writer.end():
+            self.write(text)
 
     def patiently(self, items: Iterable[T], note: str) -> Iterator[T]:
         """The items; once they have taken a while, and there is another one, ``note`` is told."""

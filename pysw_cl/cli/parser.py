@@ -331,8 +331,7 @@ def declare_compared(parser: Parser) -> None:
     parser.add_argument("target", metavar="TARGET")
     parser.declare("comparison", "--mode --free-ends")
     parser.declare("scoring", SCORING)
-    ranges = "--query-range --target-range"
-    parser.declare("comparison", f"--strand --left-align {ranges} --max-cost")
+    parser.declare("comparison", "--strand --left-align --query-range --target-range --max-cost")
     parser.declare("output", "--output")
     parser.declare("run", DEVICE)
 

@@ -46,9 +46,8 @@ def add_to(commands: Any) -> None:
             parser.declare("comparison", "--strand --output")
         parser.declare("scoring", SCORES)
         parser.declare("run", f"{DEVICE} --plan")
-    predict.declare(
-        "options", "--plot", help="draw what the device's profile measured and predicts"
-    )
+    drawn = "draw what the device's profile measured and predicts"
+    predict.declare("options", "--plot", help=drawn)
 
 
 def length(text: str) -> int | None:

@@ -34,9 +34,8 @@ def search_engine(
     """The engine for a search, whose query is the position ``matrix`` if there is one; the device
     may be a list of several.  Raises PlanError or DeviceError, perhaps not before it is used."""
     if isinstance(resources.device, list):
-        on = partial(replace, resources)
-        of = partial(search_engine, options, matrix=matrix)
-        return TogetherSearch(resources.device, lambda one: of(on(device=one)))
+        made = partial(search_engine, options, matrix=matrix)
+        return TogetherSearch(resources.device, lambda one: made(replace(resources, device=one)))
     pairs = PairSearch(options, resources, matrix)
     if not row_of(resources.plan).batches:
         return pairs

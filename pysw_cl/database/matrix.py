@@ -145,9 +145,8 @@ class AllPairs:
         self, rows: Side, columns: Side, options: MatrixOptions, resources: Resources
     ) -> None:
         self._rows, self._columns, self._options = rows, columns, options
-        self._aligners = [
-            PairAligner(options.of_pairs(one), resources) for one in ("score", "path")
-        ]
+        asked = (options.of_pairs(one) for one in ("score", "path"))
+        self._aligners = [PairAligner(one, resources) for one in asked]
         self.stats = Stats()
 
     def run(self, put: Put, tell: Tell) -> None:
@@ -171,8 +170,7 @@ class AllPairs:
         return found
 
     def _scores(self, q: Ints, t: Ints) -> NDArray[Any]:
-        sides = self._rows.of.take(q), self._columns.of.take(t)
-        return self._found(False, *sides).values["score"]
+        return self._found(False, self._rows.of.take(q), self._columns.of.take(t)).values["score"]
 
     def _distances(self) -> Callable[[Ints, Ints], NDArray[Any]]:
         """What gives the distances of Feng & Doolittle (1996, Methods Enzymol 266, 368-382), as

@@ -48,11 +48,6 @@ class Chunk:
     #: Of each the first of these letters, and how many it has (int32, n x 2).
     places: NDArray[np.int32]
 
-    @property
-    def longest(self) -> int:
-        """The letters of the first one."""
-        return int(self.places[0, 1])
-
 
 class Side:
     """The sequences of one side of a matrix, the longest first."""
@@ -183,9 +178,9 @@ class Grid:
         self._put, self.done, longest = put, done, isqrt(tuning.alone_cells)
         for row, column in tiles(rows, columns, tuning.grid_pairs, cells, longest):
             own = rows is columns and row == column
-            above, left = rows.chunk(*row), columns.chunk(*column)
-            tile = Tile(above, left, own)
-            if engine is None or above.longest * left.longest > tuning.alone_cells:
+            m, n = int(rows.lengths[row[0]]), int(columns.lengths[column[0]])  # the longest ones
+            tile = Tile(rows.chunk(*row), columns.chunk(*column), own)
+            if engine is None or m * n > tuning.alone_cells:
                 pairs = pairs_of(*tile.scores.shape, own)
                 q, t = rows.order[row[0] :][pairs[0]], columns.order[column[0] :][pairs[1]]
                 values = self.others(q, t)
@@ -193,9 +188,8 @@ class Grid:
                 tile.take(pairs, values)
                 self._done_with(tile)
             else:
-                width = self._width(engine, above.longest, left.longest)
                 some = pairs_of(*tile.scores.shape, True) if own else None
-                self._start(engine, tile, width, some)
+                self._start(engine, tile, self._width(engine, m, n), some)
                 self._finish(in_flight)
         self._finish()
         if engine is not None:
