@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import FileError, InputWarning, printable, warn
+from .asked import check_files
 
 if TYPE_CHECKING:
     from ..database.database import Database
@@ -44,6 +45,7 @@ def add_to(commands: Any) -> None:
 
 def run(args: Namespace) -> int:
     """Write a database, or say what is in some."""
+    from ..checkpoint.container import is_sealed
     from ..database.database import Database, records_of
 
     if args.info == (args.out is not None) or (args.info and args.names):
@@ -54,6 +56,8 @@ def run(args: Namespace) -> int:
         return 0
     from tqdm import tqdm
 
+    for path in args.sources:  # a database may take its own place
+        check_files(args, FILE=None if is_sealed(Path(path)) else path, NAMES=args.names)
     hidden = args.quiet or not sys.stderr.isatty()  # else records are counted on the terminal
     records: Any = chain.from_iterable(map(records_of, args.sources))
     records = tqdm(records, unit=" sequences", unit_scale=True, disable=hidden, leave=False)

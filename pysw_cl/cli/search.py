@@ -74,7 +74,7 @@ def run(args: Namespace) -> int:
             to.begin(device, plan)
         searched["targets"] = len(searcher.db)
         if FORMATS[args.outfmt.name].lists_targets:
-            listed += ((one.name, len(one)) for one in searcher.db)
+            listed += ((one.name, len(one)) for one in searcher.db if len(one))
         to.begin_results(args.outfmt.name, setting)
         to.begin_part()
         for hits in searcher.passes(read_sequences(args.queries), options, to.bar):

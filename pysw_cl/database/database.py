@@ -76,6 +76,10 @@ class Database:
                 f"{path}: a database is mapped into memory, so it is not compressed; leave out "
                 f"{place.suffix}"
             )
+        if str(place) in ("-", "/dev/stdout"):
+            raise InputError(
+                f"{path}: a database is mapped into memory, so it is a file of its own"
+            )
         with written(place, binary=True) as file:
             write_database(_checked(sequences), file, [*map(str, sources)])
             os.fsync(file.fileno())

@@ -210,7 +210,7 @@ class AllPairs:
             most = mean - random
             with np.errstate(divide="ignore", invalid="ignore"):
                 share = np.clip((found.values["score"] - random) / most, 1e-6, 1.0)
-            every[apart] = np.where(most == 0, 0.0, -np.log(share))
+            every[apart] = np.where(most == 0, 0.0, 0.0 - np.log(share))
             return every
 
         return distances
@@ -248,6 +248,8 @@ def _room(shape: tuple[int, int], kind: Any, out: Any) -> Iterator[Any]:
             yield np.empty(shape, kind)
             return
         made = np.lib.format.open_memmap(file.name, "w+", kind, shape)
+        if hasattr(os, "posix_fallocate"):  # else a full disk ends the process
+            os.posix_fallocate(file.fileno(), 0, os.fstat(file.fileno()).st_size)
         yield made
         made.flush()
 

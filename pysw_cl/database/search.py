@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import groupby, islice
 from operator import itemgetter
@@ -152,7 +153,7 @@ class Searcher:
             said = f"{empty:,} sequence{several} of the database without letters, {name!r} first"
             warn(f"{said}; what the mode gives for none is their score", InputWarning)
         self._devices = devices_of(self._resources.device)
-        self._lock = threading.Lock()
+        self._lock, self._owner = threading.Lock(), 0
         self._engine: SearchEngine | None = None
         self._engine_of: Scoring | None = None
         #: The parts of the database that stay on the device: the first rank of each, and the part.
@@ -175,8 +176,22 @@ class Searcher:
 
     def close(self) -> None:
         """Free the device's memory."""
-        with self._lock:
+        with self._alone():
             self._free()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One thread at a time searches.  Raises InputError within its own progress callback."""
+        if self._owner == threading.get_ident():
+            raise InputError(
+                "a Searcher cannot be used by its own progress; an error there ends it"
+            )
+        with self._lock:
+            self._owner = threading.get_ident()
+            try:
+                yield
+            finally:
+                self._owner = 0
 
     def _free(self) -> None:
         if self._engine is not None:
@@ -221,7 +236,7 @@ class Searcher:
                     scoring = matrix.scoring(options.gap_cost)
                     own = replace(options, sub_score=scoring, wildcard=None, unknown="error")
                 while shared := [one for one, _ in islice(some, self._at_once(own, matrix))]:
-                    with self._lock:
+                    with self._alone():
                         found = self._pass(shared, own, matrix, tell)
                     for one in shared if tally.needed and matrix is None else ():
                         tally.add(one.letters)
@@ -263,7 +278,7 @@ class Searcher:
 
     def _at_once(self, options: SearchOptions, matrix: PositionMatrix | None) -> int:
         """How many queries share a pass."""
-        with self._lock:
+        with self._alone():
             if self.db.total_letters > self._ready(options, matrix).most_letters:
                 return STREAMED
         return 1 if options.top is None else RESIDENT

@@ -100,6 +100,8 @@ def test_formats_and_files(
     dna = fasta(tmp_path / "dna.fa", ("d0", "ACGTACGT"), ("d1", "TTTTACGT"))
     sam = run(capsys, "search", "--match", "1", "--outfmt", "sam", dna, dna)[1]
     assert sam.count("@SQ") == 2 and sam.count("AS:i:8") == 2
+    hole = fasta(tmp_path / "hole.fa", ("d0", "ACGTACGT"), ("empty", ""))
+    assert "empty" not in run(capsys, "search", "--match", "1", "--outfmt", "sam", dna, hole)[1]
 
 
 def test_what_is_wrong(
@@ -129,6 +131,8 @@ def test_what_is_wrong(
         ),
         (["search", "--top", "0", *files], "'0' is not a whole number of at least 1"),
         (["search", "-", "-"], "cannot both be standard input"),
+        (["makedb", queries, "-o", queries], "is FILE, which would be overwritten"),
+        (["makedb", db, "--names", queries, "-o", queries], "is NAMES, which would be overwritten"),
         (["search", "-o", db, "--outfmt", "paf", *files], "is DB, which would be overwritten"),
         (["search", "--output", "ends", "--outfmt", "paf", *files], "needs --output path"),
         (["search", "--free-ends", "1", *files], "free_ends is for mode='global'"),

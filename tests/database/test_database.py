@@ -200,3 +200,9 @@ def test_a_full_disk_is_an_error(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(FileError, match="cannot be written"):
         Database.create(tmp_path / "none" / "a.pswdb", records())
+
+
+@pytest.mark.parametrize("path", ["-", "/dev/stdout"])
+def test_a_database_is_a_file_of_its_own(path: str) -> None:
+    with pytest.raises(InputError, match="a database is mapped into memory, so it is a file"):
+        Database.create(path, ["ACGT"])

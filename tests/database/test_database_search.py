@@ -357,3 +357,19 @@ def test_a_part_is_sent_while_the_one_before_is_computed(monkeypatch: pytest.Mon
         *["free", "hold", "end", "begin"] * (parts - 2),
     ]
     assert told == [*middle, "end", "free", "free"]
+
+
+def test_a_query_too_long_for_the_lanes_goes_by_pairs() -> None:
+    targets = proteins(30, 18)
+    with Searcher(targets, device="cpu") as s:
+        known = rows(next(s.search("MKVLAWHEAG" * 5)))
+        s._engine._most_scratch = 1  # type: ignore[union-attr]
+        assert rows(next(s.search("MKVLAWHEAG" * 5))) == known
+        assert not any(name.startswith("search") for name in s._engine.cells)  # type: ignore[union-attr]
+
+
+def test_a_searcher_is_not_used_by_its_own_progress() -> None:
+    with Searcher(proteins(30, 19)) as s:
+        with pytest.raises(InputError, match="by its own progress"):
+            list(s.search("MKVLAWHEAG", progress=lambda done, _: s.close() if done else None))
+        assert len(next(s.search("MKVLAWHEAG"))) > 0

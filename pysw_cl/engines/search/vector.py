@@ -131,6 +131,8 @@ class VectorSearch(SearchEngine):
         least = local_width(scoring) if local else 16
         self._widths = [width for width in self.lanes.widths if width >= least]
         self._scratch: Any = None
+        #: An argument of the kernel has its size.
+        self._most_scratch = min(runtime.facts.largest, 2**31 - 1)
 
     def hold(self, subjects: SequenceSet) -> Held:
         buffers, count = Buffers(self.runtime), len(subjects)
@@ -161,6 +163,9 @@ class VectorSearch(SearchEngine):
         bad = min(0, self.scoring.lowest)
         matrix = np.full((len(kinds), CODES), bad, np.int8 if self._bytes else np.int32)
         matrix[:, : self.scoring.matrix.shape[1]] = self.scoring.matrix[kinds]
+        if self._scratch_bytes(self._widths[0], len(query), len(kinds)) > self._most_scratch:
+            done(len(query) * len(held.subjects.letters))
+            return self._pairs.of(query, held.subjects)
         with Buffers(self.runtime, small=True) as buffers:
             given = {
                 "query": buffers.of(rows.astype(np.uint16)),
@@ -202,6 +207,11 @@ class VectorSearch(SearchEngine):
             held.streams[lanes] = streams, given
         return streams, given
 
+    def _scratch_bytes(self, width: int, m: int, kinds: int) -> int:
+        """Bytes of scratch memory of a group, for a query of ``m`` letters of so many kinds."""
+        lanes = self.lanes.pairs(width)
+        return lanes * (width // 8) * (2 * m + COLUMNS * kinds) + AT_ONCE * lanes
+
     def _launch(
         self,
         held: Held,
@@ -219,8 +229,9 @@ class VectorSearch(SearchEngine):
         defines["BYTES"] = int(self._bytes)
         if width < WIDE and not self.local:
             defines["LONG"] = int(max(m, int(held.lengths[some[0]])) > LONGEST)
-        size = lanes * (width // 8) * (2 * m + COLUMNS * given["kinds"]) + AT_ONCE * lanes
+        size = self._scratch_bytes(width, m, given["kinds"])
         workers = min(self.runtime.info.compute_units, len(streams.letters))
+        workers = min(workers, self.runtime.facts.largest // size)
         self._scratch = self._own.again(self._scratch, size * workers)
         kernel = BoundKernel(self.runtime, SEARCH, defines).bind(
             **held.given,
