@@ -210,7 +210,7 @@ class AllPairs:
             most = mean - random
             with np.errstate(divide="ignore", invalid="ignore"):
                 share = np.clip((found.values["score"] - random) / most, 1e-6, 1.0)
-            every[apart] = np.where(most == 0, 0.0, 0.0 - np.log(share))
+            every[apart] = np.where(most == 0, 0.0, -np.log(share))
             return every
 
         return distances
