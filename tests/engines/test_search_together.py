@@ -57,6 +57,10 @@ class Made(SearchEngine):
     def scores(
         self, queries: Iterable[Letters], held: Any, done: Callable[[int], None]
     ) -> Iterator[Scores]:
+        self.meet()  # it begins at once
+        return self.made(queries, held)
+
+    def made(self, queries: Iterable[Letters], held: Any) -> Iterator[Scores]:
         own, waiting = np.empty(len(held), np.int32), deque[Letters]()
         for query in [*queries, None] if self.rng.random() < 0.1 else iter(queries):
             if query is not None:

@@ -81,11 +81,15 @@ class Share:
 
     def begin(self, queries: Iterable[Letters]) -> None:
         """Queries are under way from now on."""
-        self._scores = self.member.engine.scores(queries, self.held, lambda cells: None)
+        self._scores = self._rows(queries)
         cells, seconds = self.member.speed
         self._known = min(1.0, REMEMBERED / seconds) if seconds else 0.0
         self._cells, self._since = cells * self._known, perf_counter() - seconds * self._known
         self._idle, self._last = False, Future[None]()
+
+    def _rows(self, queries: Iterable[Letters]) -> Iterator[Scores]:
+        """The scores; the engine, which may begin when it is asked, is asked by its own thread."""
+        yield from self.member.engine.scores(queries, self.held, lambda cells: None)
 
     def submit(self, query: Letters, row: Scores) -> Future[None]:
         """Let the device put its scores of the next query into a row of those of all."""
