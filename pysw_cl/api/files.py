@@ -196,8 +196,9 @@ def _rows(results: Any, pairs: Any, names: Any, asked: Asked) -> tuple[Iterable[
         return [], Setting()
     mode = mode_in_words(first.mode, first.free_ends)
     ends = "score" if first.target_end is None else "ends"
-    output, second = "path" if first.runs is not None else ends, first.second_best is not None
-    setting = Setting(output, first.scoring, mode, second_best=second)
+    output = "path" if first.runs is not None else ends
+    second, expects = first.second_best is not None, first.expect is not None
+    setting = Setting(output, first.scoring, mode, second_best=second, expects=expects)
     rows = map(row_of, chain([first], _alike(first, source)))
     return list(rows) if isinstance(results, list | tuple) else rows, setting
 

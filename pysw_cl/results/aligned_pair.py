@@ -28,6 +28,8 @@ FIELDS = (
     "target_name", "target_length", "target_start", "target_end",
     "score", "matches", "columns", "identity", "cigar",
 )  # fmt: skip
+#: Those that only some results have, and the attribute of each.
+MORE_FIELDS = {"second_best": "second_best", "evalue": "expect", "bits": "bits"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,6 +52,8 @@ class AlignedPair:
     tiles: TileMap | None = None
     free_ends: tuple[bool, bool, bool, bool] = (False, False, False, False)
     second_best: int | float | None = None
+    expect: float | None = None
+    bits: float | None = None
     execution: Execution | None = None
 
     @property
@@ -205,9 +209,11 @@ class AlignedPair:
 
     def to_dict(self) -> dict[str, Any]:
         """What the result says, None for what was not computed: names and lengths of the sequences,
-        coordinates, strand, score, matches, columns, identity, cigar, ``second_best`` if asked."""
-        fields = FIELDS if self.second_best is None else (*FIELDS, "second_best")
-        said = {name: getattr(self, name, None) for name in fields}
+        coordinates, strand, score, matches, columns, identity, cigar; and ``second_best``,
+        ``evalue`` (`expect`) and ``bits`` where they are known."""
+        said = {name: getattr(self, name, None) for name in FIELDS}
+        more = ((name, getattr(self, field)) for name, field in MORE_FIELDS.items())
+        said |= {name: value for name, value in more if value is not None}
         for side, of in (("query", self.query), ("target", self.target)):
             said[f"{side}_name"], said[f"{side}_length"] = of.name, len(of)
         return said
@@ -238,7 +244,8 @@ class AlignedPair:
         j0 += before.count("=XMD")
         places: dict[str, Any] = {"query_start": i0, "query_end": i0 + taken}
         places |= {"target_start": j0, "target_end": j0 + runs.count("=XMD")}
-        made = replace(self, runs=runs, stats=Stats(), tiles=None, second_best=None, **places)
+        unknown: dict[str, Any] = dict.fromkeys(MORE_FIELDS.values())
+        made = replace(self, runs=runs, stats=Stats(), tiles=None, **unknown, **places)
         return replace(made, score=made.rescore())
 
     #: Columns are not iterated over: :meth:`aligned_pairs` has the positions of all of them.
@@ -263,6 +270,7 @@ class AlignedPair:
         target = _span("target", self.target, self.target_start, self.target_end)
         known = "" if self.identity is None else f" identity={self.identity:.4f}"
         path = "" if self.runs is None else f"{known} runs={len(self.runs)}"
+        path += "" if self.expect is None else f" expect={self.expect:.2g}"
         minus = " minus" if self.strand == "minus" else ""
         return f"<Alignment {self.mode} score={self.score} {query}{minus} {target}{path}>"
 

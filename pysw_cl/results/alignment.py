@@ -29,6 +29,8 @@ class Alignment(AlignedPair):
     query from ``query_end`` down to ``query_start``, each letter complemented.
     ``free_ends``: which terminal gaps of a global alignment cost nothing, in `align`'s order.
     ``second_best`` is the highest score of an end outside the aligned letters, if it was asked for.
+    Hits of a search may have ``expect``, how many unrelated sequences of a search of that size
+    score as much (BLAST's E-value), and ``bits``, the bit score; both are not rounded.
     ``tiles`` is a map of the highest scores and the pruned parts of the matrix.
 
     A gap of length k costs ``gap_open + k * gap_extend``.  ``print`` shows the pairwise text."""

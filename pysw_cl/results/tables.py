@@ -12,7 +12,7 @@ from ..errors import InputError, is_iterable
 from ..sequences.lent import refuse_masked
 from ..sequences.sequence import as_sequence
 from ..sequences.view import PLACES
-from .aligned_pair import FIELDS, AlignedPair
+from .aligned_pair import FIELDS, MORE_FIELDS, AlignedPair
 from .pair_paths import as_table
 
 #: What an integer is that is not known, in arrays; it is None in dictionaries, NA in pandas.
@@ -20,8 +20,10 @@ UNKNOWN = -1
 #: The fields whose integers may be unknown, and those of text.
 COUNTS = (*PLACES, "matches", "columns")
 TEXTS = ("query_name", "target_name", "strand", "cigar")
-#: The fields, and the one that only some results have.
-ALL = (*FIELDS, "second_best")
+#: Those that are fractions.
+FRACTIONS = ("identity", "evalue", "bits")
+#: The fields, and those that only some results have.
+ALL = (*FIELDS, *MORE_FIELDS)
 
 Columns = dict[str, NDArray[Any]]
 
@@ -85,14 +87,14 @@ def columns_of(results: Any, pairs: Iterable[Any] | None) -> Columns:
                 f"number {k} is a {type(one).__name__}"
             )
         said.append(one.to_dict())
-    fields = ALL if said and all("second_best" in one for one in said) else FIELDS
-    return {name: _column(name, [one[name] for one in said]) for name in fields}
+    more = [name for name in MORE_FIELDS if said and all(name in one for one in said)]
+    return {name: _column(name, [one[name] for one in said]) for name in (*FIELDS, *more)}
 
 
 def _column(name: str, values: list[Any]) -> NDArray[Any]:
     if name in TEXTS:
         return np.array(values, "U5" if name == "strand" else object)
-    if name == "identity" or float in map(type, values):
+    if name in FRACTIONS or float in map(type, values):
         return np.array(values, np.float64)  # None becomes NaN
     return np.array([UNKNOWN if value is None else value for value in values], np.int64)
 

@@ -1,8 +1,8 @@
 """BLAST's tables: the columns of ``-outfmt 6``, and ``-outfmt 7``, which has comments.
 
 Positions are 1-based and inclusive.  On the minus strand BLAST shows the query as it is and the
-subject (our target) turned.  Expect values and bit scores, which are not known here, are -1 and 0,
-as VSEARCH writes them (its manual, ``--blast6out``), so that every reader takes them as numbers.
+subject (our target) turned.  Expect values and bit scores that are not known are -1 and 0, as
+VSEARCH writes them (its manual, ``--blast6out``), so that every reader takes them as numbers.
 Columns: BLAST's User Manual, appendix C, https://www.ncbi.nlm.nih.gov/books/NBK279684/."""
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STANDARD = (
     "qseqid", "sseqid", "pident", "length", "mismatch", "gapopen",
     "qstart", "qend", "sstart", "send", "evalue", "bitscore",
 )  # fmt: skip
-#: What is written for an expect value and for a bit score, which are not known.
+#: What is written for an expect value and for a bit score that are not known.
 NO_EVALUE, NO_BITSCORE = "-1", "0"
 
 
@@ -94,6 +94,10 @@ class _Hits:
         sizes = np.array([len(row.query) for row in self.rows])
         return texts(np.rint(100 * spans / sizes).astype(np.int64))
 
+    def known(self, name: str, text: Callable[[float], str], unknown: str) -> Texts:
+        """The texts of a field that only some results have."""
+        return [unknown if value is None else text(value) for value in self.some.each(name)]
+
     def titles(self) -> Texts:
         """Name and description of each subject."""
         found = (row.target for row in self.rows)
@@ -122,8 +126,8 @@ FIELDS: dict[str, _Column] = {
     "send": ("s. end", lambda hits: hits.subject(1)),
     "qseq": ("query seq", lambda hits: [query for query, _ in hits.letters]),
     "sseq": ("subject seq", lambda hits: [subject for _, subject in hits.letters]),
-    "evalue": ("evalue", lambda hits: [NO_EVALUE] * len(hits.some)),
-    "bitscore": ("bit score", lambda hits: [NO_BITSCORE] * len(hits.some)),
+    "evalue": ("evalue", lambda hits: hits.known("expect", writer.expect_text, NO_EVALUE)),
+    "bitscore": ("bit score", lambda hits: hits.known("bits", writer.bits_text, NO_BITSCORE)),
     "score": ("score", lambda hits: hits.some.numbers("score")),
     "length": ("alignment length", lambda hits: texts(hits.columns)),
     "pident": ("% identity", lambda hits: _percent(hits.matches / hits.columns, 3)),

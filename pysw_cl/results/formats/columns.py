@@ -206,7 +206,8 @@ class TableRows(Columns):
 def _alignment(common: dict[str, Any], row: Row) -> AlignedPair:
     query, target = (x if isinstance(x, Named) else Named(x.name, "", x.read()) for x in row[:2])
     runs = None if row.cigar is None else Runs.of_cigar(row.cigar)
-    more = {name: getattr(row, name) for name in (*PLACES, "score", "strand", "second_best")}
+    names = (*PLACES, "score", "strand", "second_best", "expect", "bits")
+    more = {name: getattr(row, name) for name in names}
     return AlignedPair(query=query, target=target, runs=runs, **more, **common)
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from . import columns
 from .columns import shares, texts
 from .reading import Lines, Record, runs_in
+from .writer import six_digits
 
 
 class Writer(columns.Table):
@@ -22,7 +23,7 @@ class Writer(columns.Table):
     def columns(self, some: columns.Columns) -> Iterable[Iterable[str]]:
         matches, columns, scores = map(some.known, ("matches", "columns", "score"))
         gaps, letters = some.gaps()
-        second = some.values("second_best")
+        second, expects, bits = map(some.values, ("second_best", "expect", "bits"))
         quality = np.full(len(some), 255) if second is None else np.where(second == scores, 0, 255)
         return [
             some.names(0), some.lengths(0), some.numbers("query_start"), some.numbers("query_end"),
@@ -34,6 +35,8 @@ class Writer(columns.Table):
             [f"de:f:{x}" for x in shares(1 - matches / (columns - letters + gaps))],
             [f"cg:Z:{cigar}" for cigar in some.values("cigar")],
             *([] if second is None else [_scores("XS", second)]),
+            *([] if expects is None else [[f"EV:f:{six_digits(x)}" for x in expects]]),
+            *([] if bits is None else [[f"BS:f:{six_digits(x)}" for x in bits]]),
         ]  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from ...errors import printable
 from ..aligned_pair import AlignedPair
 from ..cigar import DIAGONAL, OP_TO_MOVE
 from . import writer
-from .writer import Row, mode_in_words
+from .writer import Row, bits_text, expect_text, mode_in_words
 
 #: Columns in a block, as is usual, and of each end of a long alignment that a notebook shows.
 WIDTH, SHOWN = 60, 600
@@ -84,6 +84,8 @@ def _header(found: AlignedPair) -> list[str]:
         f"# scoring:     {found.scoring.in_words}",
         f"# score:       {found.score}",
     ]
+    if found.expect is not None and found.bits is not None:
+        lines.append(f"# E-value:     {expect_text(found.expect)}, {bits_text(found.bits)} bits")
     if found.target_end is not None:
         places = (found.query_start, found.query_end, found.target_start, found.target_end)
         shown = ["?" if place is None else place for place in places]

@@ -16,7 +16,7 @@ from ...sequences.alphabet import AMBIGUITY, NUCLEOTIDES
 from ..pair_paths import LONGEST_RUN
 from . import writer
 from .reading import Lines, Record, known_matches, runs_in
-from .writer import ByQuery, Letters, Row, Setting, runs_of, without_blanks
+from .writer import ByQuery, Letters, Row, Setting, runs_of, six_digits, without_blanks
 
 _QUERY_NAME = re.compile("[!-?A-~]{1,254}")
 _TARGET_NAME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*")
@@ -85,7 +85,7 @@ class Writer(ByQuery):
         return f"{letters}\t{known or '*'}"
 
     def _line(self, row: Row, name: str, primary: bool) -> str:
-        query, target, score, strand, i0, i1, j0, j1, matches, columns, cigar, second, _ = row
+        query, target, score, strand, i0, i1, j0, j1, matches, columns, cigar, second, *_ = row
         assert i0 is not None and i1 is not None and j0 is not None and cigar is not None
         minus, length = strand == "minus", len(query)
         before, after = (length - i1, i0) if minus else (i0, length - i1)
@@ -98,6 +98,8 @@ class Writer(ByQuery):
             tags += f"\tNM:i:{columns - matches}\tMD:Z:{md}"
         if second is not None:
             tags += f"\tXS:{_number(second)}"
+        for tag, value in (("EV", row.expect), ("BS", row.bits)):
+            tags += "" if value is None else f"\t{tag}:f:{six_digits(value)}"
         flag = (_MINUS if minus else 0) | (0 if primary else _SECONDARY)
         clips = f"{before}S" if before else "", f"{after}S" if after else ""
         letters = self._letters(query, minus) if primary else "*\t*"

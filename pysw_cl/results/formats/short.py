@@ -9,9 +9,9 @@ from functools import partial
 import numpy as np
 
 from ...errors import InputError
-from ..aligned_pair import FIELDS
+from ..aligned_pair import FIELDS, MORE_FIELDS
 from .columns import Columns, Table, shares
-from .writer import PROGRAM, Row, Writer, aligned_texts, without_blanks
+from .writer import PROGRAM, Row, Writer, aligned_texts, six_digits, without_blanks
 
 _SEQUENCES = ("query", "query_length", "target", "target_length", "strand", "score")
 _ENDS = (*_SEQUENCES, "query_start", "query_end", "target_end")
@@ -35,7 +35,9 @@ class Tsv(Table):
         return "\t".join(self._names()) + "\n"
 
     def _names(self) -> tuple[str, ...]:
-        return COLUMNS[self.setting.output] + ("second_best",) * self.setting.second_best
+        setting = self.setting
+        names = COLUMNS[setting.output] + ("second_best",) * setting.second_best
+        return names + ("evalue", "bits") * setting.expects
 
     def columns(self, some: Columns) -> Iterable[Iterable[str]]:
         known = some.known
@@ -47,6 +49,8 @@ class Tsv(Table):
             "strand": some.strands,
             "identity": lambda: shares(known("matches") / np.maximum(known("columns"), 1)),
             "cigar": lambda: [cigar or "*" for cigar in known("cigar")],
+            "evalue": lambda: map(six_digits, known("expect")),
+            "bits": lambda: map(six_digits, known("bits")),
         }
         for name in ("score", "second_best", "matches", "columns"):
             made[name] = partial(some.numbers, name)
@@ -78,15 +82,15 @@ class JsonLines(Writer):
     names are as they were given, those of plain letters query and target."""
 
     def entry(self, row: Row) -> str:
-        query, target, score, strand, i0, i1, j0, j1, matches, columns, cigar, second, _ = row
+        query, target, score, strand, i0, i1, j0, j1, matches, columns, cigar, *more, _ = row
         known = matches is not None and columns is not None
         identity = (matches or 0) / max(1, columns or 0) if known else None
         ours = query.name or "query", len(query), i0, i1, "-" if strand == "minus" else "+"
         theirs = target.name or "target", len(target), j0, j1
         values = *ours, *theirs, score, matches, columns, identity, cigar
         said = dict(zip(FIELDS, values, strict=True))
-        if second is not None:
-            said["second_best"] = second
+        both = zip(MORE_FIELDS, more, strict=True)
+        said |= {name: value for name, value in both if value is not None}
         line = _dump(said)
         if not line.isprintable():  # names with bytes that are no UTF-8, and control characters
             line = json.dumps(said).replace("\x7f", "\\u007f")

@@ -68,6 +68,9 @@ class Row(NamedTuple):
     columns: int | None
     cigar: str | None
     second_best: int | float | None
+    #: The expect value and the bit score.
+    expect: float | None
+    bits: float | None
     #: Makes the whole alignment from this row.
     make: Callable[[Row], AlignedPair]
 
@@ -101,6 +104,28 @@ def without_blanks(name: str, default: str) -> str:
     if name and name.isprintable() and " " not in name:
         return name
     return printable(name, "_") or default
+
+
+def expect_text(value: float, digits: int = 2) -> str:
+    """An expect value as BLAST writes it, with so many ``digits`` behind the point of a power of
+    ten: 2 in its tables, 0 in its pairwise text."""
+    if value < 1e-180:
+        return "0.0"
+    if value < 0.0009:
+        return f"{value:.{digits}e}"
+    return f"{value:.{3 if value < 0.1 else 2 if value < 1 else 1 if value < 10 else 0}f}"
+
+
+def bits_text(value: float) -> str:
+    """A bit score as BLAST writes it: above 99.9 without the fraction, which it cuts."""
+    if value > 99_999:
+        return f"{value:.3e}"
+    return str(int(value)) if value > 99.9 else f"{value:.1f}"
+
+
+def six_digits(value: float) -> str:
+    """A fraction with six digits, as in BLAST's SAM."""
+    return repr(float(f"{value:.6g}"))
 
 
 def runs_of(cigar: str) -> list[tuple[int, str]]:
@@ -167,6 +192,8 @@ class Setting:
     limit: int | None = None
     #: Do results have the score of the second best end?
     second_best: bool = False
+    #: Do they have expect values and bit scores?
+    expects: bool = False
 
 
 class Writer:
