@@ -35,7 +35,7 @@ from .hits import Best, HitAligner, Hits, score_of_empty
 #: one that is read for each pass.
 RESIDENT, STREAMED = 64, 4096
 #: The most letters of a part of the database that stays.
-PART = 1 << 28
+PART = 1 << 29
 
 
 def search(

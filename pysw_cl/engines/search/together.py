@@ -25,8 +25,9 @@ from .contract import Scores, SearchEngine, part_of
 LEAST_AHEAD, MOST_AHEAD, AHEAD_BYTES = 4, 64, 1 << 24
 #: Devices beside the first one are measured once it has this many seconds of work.
 WORTH = 0.5
-#: Letters of subjects, and of a query at most, that are measured, for about so many seconds.
-PIECE, QUERY, MEASURED = 1 << 23, 1024, 0.1
+#: Letters of subjects, and of a query at most, that are measured, and for how many seconds at
+#: least: a host's cores may need half a second to come up to speed.
+PIECE, QUERY, MEASURED = 1 << 23, 1024, 1.0
 #: Seconds of earlier work that count for a device's speed.
 REMEMBERED = 1.0
 #: A device that would have a smaller share has none.
@@ -56,12 +57,12 @@ class Member:
         piece, query = part_of(subjects, first, len(subjects)), query[:QUERY]
         held = self.engine.hold(piece)
         took = list[float]()
-        while sum(took[1:]) < MEASURED:  # kernels are built in the first turn
+        while len(took) < 4 or sum(took) < MEASURED:
             began = perf_counter()
             list(self.engine.scores([query], held, lambda cells: None))
             took.append(perf_counter() - began)
-        # the least one: other threads may have been in the way
-        self.speed = float(len(query) * len(piece.letters)), min(took[1:])
+        # the least one: kernels are built in the first turn, and other threads are in the way
+        self.speed = float(len(query) * len(piece.letters)), min(took)
         self.engine.free(held)
 
     def close(self) -> None:
@@ -160,7 +161,7 @@ class TogetherSearch(SearchEngine):
                     at += 1
                     seconds = perf_counter() - began
                     if left and self._worked + seconds * (1 + left / here) > WORTH:
-                        self._measure(held, queries[at])
+                        self._measure(held, max(queries[at:], key=len))
                     if self._wrong(held, left):
                         break
             self._worked += perf_counter() - began
