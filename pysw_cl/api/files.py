@@ -72,7 +72,7 @@ def write(
         For "sam", whose header has all targets, in this order.  By default those of the results,
         which an iterator has to be read to its end for.
     fields : sequence of str, optional
-        For "blast6" and "blast7": the columns, by BLAST's names.
+        For "blast6" and "blast7": the columns, by BLAST's names; for "tsv": by its own.
     width, limit : int, optional
         For "pair" and "fasta" the letters on a line; for "pair" the columns that are shown.
     **asked

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import FormatError, InputError
-from ..results.formats import FOREIGN, FORMATS, check, end_of_name, format_of_file, usual_format
+from ..results import formats
+from ..results.formats import FOREIGN, FORMATS, end_of_name, format_of_file, usual_format
 from .parser import Outfmt
 
 if TYPE_CHECKING:
@@ -160,5 +161,5 @@ def setting_asked(
     known["mode"] = mode_in_words(known["mode"], free_ends)
     setting = made_of(Setting, known)
     with usage(args):
-        check(args.outfmt.name, setting)
+        formats.make_writer(args.outfmt.name, setting)
     return setting

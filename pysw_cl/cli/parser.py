@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from ..api import amounts
 from ..errors import InputError, printable
-from ..results.formats import ALIASES, FORMATS, format_named
+from ..results.formats import FORMATS, format_named, make_writer
 
 T = TypeVar("T")
 #: What runs a subcommand: it takes the arguments, and gives the exit code.
@@ -104,15 +104,13 @@ def of_option(read: Callable[[str], T]) -> Callable[[str], T]:
 
 
 def outfmt(text: str) -> Outfmt:
-    """The name of a format; for BLAST's tables, with the names of columns after it."""
+    """The name of a format; for tables, with the names of columns after it."""
     name, *fields = text.split() or [""]
     found = format_named(name)
-    if fields and "fields" not in FORMATS[found].takes:
-        raise InputError(f"{found} has no choice of columns; {' and '.join(ALIASES)} have")
     if fields:
-        from ..results.formats.blast import fields_asked
+        from ..results.formats.writer import Setting
 
-        fields_asked(fields)
+        make_writer(found, Setting(fields=tuple(fields), second_best=True, expects=True))
     return Outfmt(found, tuple(fields))
 
 

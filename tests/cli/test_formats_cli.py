@@ -57,10 +57,30 @@ def test_columns_of_a_table(capsys: pytest.CaptureFixture[str], files: list[str]
     assert {line.count("\t") for line in out.splitlines()} == {1}
     for text, words in (
         ("6 qseqid what", "argument --outfmt: 'what' is not a column that is known here"),
-        ("paf qseqid", "argument --outfmt: paf has no choice of columns; 6 and 7 have"),
+        (
+            "paf qseqid",
+            "argument --outfmt: paf has no choice of fields; it is for tsv, blast6, blast7",
+        ),
         ("", "argument --outfmt: '' is not a format"),
     ):
         assert words in refused(capsys, "align", "a", "b", "--outfmt", text)
+
+
+def test_columns_of_tsv(capsys: pytest.CaptureFixture[str], files: list[str]) -> None:
+    argv = ["align", *files, "--outfmt", "tsv target cigar query_coverage target_description"]
+    code, out, _ = run(capsys, *argv)
+    assert code == 0
+    header, *lines = (line.split("\t") for line in out.splitlines())
+    assert header == ["target", "cigar", "query_coverage", "target_description"]
+    assert {line[0] for line in lines} == {"t", "u"} and all(0 <= float(x[2]) <= 1 for x in lines)
+    (what, ends) = "tsv query what", "tsv query cigar"
+    assert "'what' is not a column that is known here: query, " in refused(
+        capsys, "align", "a", "b", "--outfmt", what
+    )
+    assert "'cigar' is not a column" in refused(
+        capsys, "align", *files, "--outfmt", ends, "--output", "ends"
+    )
+    assert "'evalue' is not a column" in refused(capsys, "align", *files, "--outfmt", "tsv evalue")
 
 
 @pytest.mark.parametrize("end", ["sam", "b6", "jsonl", "afa", "tsv", "bed", "PAF", "x1"])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from writing import AMINO, PLAN, PROTEIN, named, random_pairs, random_results, written
+from writing import AMINO, PLAN, PROTEIN, named, random_pairs, random_results, random_text, written
 
 import pysw_cl
 from pysw_cl.errors import InputError
@@ -99,11 +99,49 @@ def test_letters_are_those_of_blast() -> None:
     assert written(r, "6", fields=names) == "ACaT\tACAT\t2aA1\n"
 
 
+def test_coverage_is_rounded_as_by_blast() -> None:
+    """Numbers of blastp 2.12.0, for pieces of a query of 200 residues in subjects."""
+    rng = np.random.default_rng(3)
+    letters, middle = random_text(rng, AMINO, 200, 201), random_text(rng, AMINO, 300, 301)
+    query, results, expected = named("q", letters), list[Any](), list[str]()
+    for name, pieces, shares in (
+        ("whole", [(0, 200)], "100 100"), ("a", [(0, 199)], "99 99"), ("b", [(0, 197)], "99 99"),
+        ("c", [(1, 198)], "99 99"), ("d", [(2, 197)], "98 98"), ("e", [(0, 101)], "51 51"),
+        ("f", [(0, 100)], "50 50"), ("two", [(100, 161), (0, 60)], "61 31,61 30"),
+        ("over", [(50, 161), (0, 82)], "81 56,81 41"),
+    ):  # fmt: skip
+        target = named(name, middle.join(letters[i:j] for i, j in pieces))
+        for part in pieces:
+            results.append(pysw_cl.align(query, target, query_range=part, plan=PLAN, **PROTEIN))
+            assert (results[-1].query_start, results[-1].query_end) == part
+        expected += [f"{name} {both}" for both in shares.split(",")]
+    fields = ["sseqid", "qcovs", "qcovhsp"]
+    lines = written(results, "6", fields=fields).replace("\t", " ").splitlines()
+    assert lines == expected
+    # results come one by one, those of a subject apart, those of another query after them
+    other = pysw_cl.align("MKVLA", named("two", "MKVLAW"), plan=PLAN, **PROTEIN)
+    stream = io.StringIO()
+    mixed = [*results[-3::2], *results[-4::2], other]
+    pysw_cl.write(iter(mixed), stream, "7", fields=fields)
+    lines = [line for line in stream.getvalue().splitlines() if line[0] != "#"]
+    assert [line.split("\t")[1] for line in lines] == ["61", "81", "61", "81", "100"]
+
+
+def test_titles_of_newer_tables() -> None:
+    """BLAST has changed its words for coverage, and Biopython knows the old ones."""
+    text = written(pysw_cl.align("ACGT", "ACGT", plan=PLAN), "7", fields=["std", "qcovs"])
+    assert "% subject coverage\n" in text
+    for words in ("% subject coverage", "% query coverage per subject"):
+        new = text.replace("% subject coverage", words)
+        (one,) = pysw_cl.read(io.StringIO(new), "7")
+        assert one.more["qcovs"] == "100"
+
+
 def test_unknown_columns() -> None:
     r = pysw_cl.align("ACGT", "ACGT", plan=PLAN)
     with pytest.raises(InputError, match="'staxids' is not a column that is known here: qseqid, "):
         written(r, "6", fields=["qseqid", "staxids"])
-    with pytest.raises(InputError, match="paf has no choice of fields; it is for blast6, blast7"):
+    with pytest.raises(InputError, match="paf has no choice of fields; it is for tsv, blast6"):
         written(r, "paf", fields=["qseqid"])
 
 

@@ -48,7 +48,8 @@ class Format:
 FORMATS = {
     "paf": Format("a line for each alignment, as minimap2 writes it", (".paf",), "paf:Writer",
                   has_reader=True),
-    "tsv": Format("a table whose first line names the columns", (".tsv",), "short:Tsv", OUTPUTS),
+    "tsv": Format("a table whose first line names the columns; 'tsv query target score' chooses "
+                  "them", (".tsv",), "short:Tsv", OUTPUTS, ("fields",)),
     "pair": Format("aligned text, to be read by people", (".pair",), "pair:Writer", OUTPUTS,
                    ("width", "limit")),
     "sam": Format("what samtools reads; nucleotides only", (".sam",), "sam:Writer",

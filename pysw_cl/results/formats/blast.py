@@ -90,9 +90,21 @@ class _Hits:
 
     def covered(self) -> Texts:
         """The share of each query that is aligned, in percent."""
-        spans = self.some.values("query_end") - self.some.values("query_start")
-        sizes = np.array([len(row.query) for row in self.rows])
-        return texts(np.rint(100 * spans / sizes).astype(np.int64))
+        spans = (self.some.values("query_end") - self.some.values("query_start")).tolist()
+        both = zip(spans, self.rows, strict=True)
+        return [str(writer.percent(span, len(row.query))) for span, row in both]
+
+    def covered_by_subject(self) -> Texts:
+        """The share that is aligned in any result with the same subject."""
+        found: dict[int, str] = {}
+        for rows in writer.by_subject(self.rows):
+            covered = reached = 0
+            for start, end in sorted((row.query_start or 0, row.query_end or 0) for row in rows):
+                covered += max(0, end - max(start, reached))
+                reached = max(end, reached)
+            share = writer.percent(covered, len(rows[0].query))
+            found |= dict.fromkeys(map(id, rows), str(share))
+        return [found[id(row)] for row in self.rows]
 
     def known(self, name: str, text: Callable[[float], str], unknown: str) -> Texts:
         """The texts of a field that only some results have."""
@@ -119,6 +131,7 @@ FIELDS: dict[str, _Column] = {
     "sallseqid": ("subject ids", lambda hits: hits.some.names(1)),
     "sacc": ("subject acc.", lambda hits: hits.some.names(1)),
     "saccver": ("subject acc.ver", lambda hits: hits.some.names(1)),
+    "sallacc": ("subject accs.", lambda hits: hits.some.names(1)),
     "slen": ("subject length", lambda hits: hits.some.lengths(1)),
     "qstart": ("q. start", lambda hits: texts(hits.some.values("query_start") + 1)),
     "qend": ("q. end", lambda hits: hits.some.numbers("query_end")),
@@ -144,9 +157,12 @@ FIELDS: dict[str, _Column] = {
     "stitle": ("subject title", lambda hits: hits.titles()),
     "salltitles": ("subject titles", lambda hits: hits.titles()),
     "sstrand": ("subject strand", lambda hits: hits.strands("plus", "minus", "N/A")),
+    "qcovs": ("% subject coverage", lambda hits: hits.covered_by_subject()),
     "qcovhsp": ("% hsp coverage", lambda hits: hits.covered()),
 }
 _NAMES = {title: name for name, (title, _) in FIELDS.items()}
+#: Newer words of BLAST's, which Biopython does not know.
+_NAMES |= {"% query coverage per subject": "qcovs", "% query coverage per hsp": "qcovhsp"}
 #: Scorings by which letters match, where it is not said: two of nucleotides, two of proteins.
 _USUAL: tuple[tuple[Any, ...], ...] = (
     ((1, -3), None),
@@ -167,7 +183,7 @@ def fields_asked(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(found) or STANDARD
 
 
-class Table(columns.Table):
+class Table(columns.Table, ByQuery):
     """Writes a table without comments."""
 
     of_paths, of_both = "a BLAST table", True
@@ -178,6 +194,16 @@ class Table(columns.Table):
         self.protein = scoring is not None and not is_nucleotide(scoring.letters)
         # not as they are given: a letter that is a digit would be a number of btop
         self._letters = writer.as_scored(scoring)
+
+    def text(self, rows: Iterable[Row]) -> str:
+        """The lines of results; if a column needs all those of a query, of queries that are
+        complete."""
+        return (ByQuery if "qcovs" in self.fields else columns.Table).text(self, rows)
+
+    def queries(self, groups: list[list[Row]]) -> str:
+        whole = "qcovs" in self.fields
+        parts = map(Columns, groups) if whole else [chain.from_iterable(groups)]
+        return "".join(columns.Table.text(self, part) for part in parts)
 
     def columns(self, some: columns.Columns) -> Iterable[Iterable[str]]:
         hits = _Hits(some, self.protein, self._letters)
@@ -194,7 +220,7 @@ class CommentedTable(ByQuery):
 
     def queries(self, groups: list[list[Row]]) -> str:
         self._queries += len(groups)
-        lines = iter(self._table.text(chain.from_iterable(groups)).split("\n"))
+        lines = iter(self._table.queries(groups).split("\n"))
         fields = f"# Fields: {', '.join(FIELDS[name][0] for name in self._table.fields)}\n"
         program = "BLASTP" if self._table.protein else "BLASTN"
         parts: list[str] = []

@@ -8,10 +8,10 @@ from functools import partial
 
 import numpy as np
 
-from ...errors import InputError
+from ...errors import InputError, printable
 from ..aligned_pair import FIELDS, MORE_FIELDS
 from .columns import Columns, Table, shares
-from .writer import PROGRAM, Row, Writer, aligned_texts, six_digits, without_blanks
+from .writer import PROGRAM, Row, Setting, Writer, aligned_texts, six_digits, without_blanks
 
 _SEQUENCES = ("query", "query_length", "target", "target_length", "strand", "score")
 _ENDS = (*_SEQUENCES, "query_start", "query_end", "target_end")
@@ -23,6 +23,8 @@ COLUMNS = {
     "matches": (*_ENDS, *_COUNTS),
     "path": (*_ENDS[:-1], "target_start", "target_end", *_COUNTS, "cigar"),
 }
+#: Further columns of paths.
+MORE_COLUMNS = ("query_coverage", "target_coverage")
 #: Letters on a line of FASTA, unless another number is asked for.
 WIDTH = 60
 _dump = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
@@ -31,13 +33,19 @@ _dump = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 class Tsv(Table):
     """Writes a table with tabs, whose first line has the names of its columns."""
 
-    def header(self) -> str:
-        return "\t".join(self._names()) + "\n"
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        usual = COLUMNS[setting.output] + ("second_best",) * setting.second_best
+        usual += ("evalue", "bits") * setting.expects
+        there = usual + MORE_COLUMNS * (setting.output == "path") + ("target_description",)
+        if unknown := [name for name in setting.fields if name not in there]:
+            raise InputError(
+                f"{unknown[0]!r} is not a column that is known here: {', '.join(there)}"
+            )
+        self._names = setting.fields or usual
 
-    def _names(self) -> tuple[str, ...]:
-        setting = self.setting
-        names = COLUMNS[setting.output] + ("second_best",) * setting.second_best
-        return names + ("evalue", "bits") * setting.expects
+    def header(self) -> str:
+        return "\t".join(self._names) + "\n"
 
     def columns(self, some: Columns) -> Iterable[Iterable[str]]:
         known = some.known
@@ -51,10 +59,19 @@ class Tsv(Table):
             "cigar": lambda: [cigar or "*" for cigar in known("cigar")],
             "evalue": lambda: map(six_digits, known("expect")),
             "bits": lambda: map(six_digits, known("bits")),
+            "query_coverage": lambda: _covered(some, "query", 0),
+            "target_coverage": lambda: _covered(some, "target", 1),
+            "target_description": lambda: (printable(row.target.description) for row in some),
         }
         for name in ("score", "second_best", "matches", "columns"):
             made[name] = partial(some.numbers, name)
-        return [made[name]() if name in made else some.places(name) for name in self._names()]
+        return [made[name]() if name in made else some.places(name) for name in self._names]
+
+
+def _covered(some: Columns, what: str, side: int) -> Iterable[str]:
+    """The share of each query (0) or target (1) that is aligned."""
+    letters = some.known(f"{what}_end") - some.known(f"{what}_start")
+    return shares(letters / np.maximum([len(pair[side]) for pair in some.pairs], 1))
 
 
 class Bed(Table):

@@ -249,6 +249,27 @@ def _same(one: Letters, other: Letters) -> bool:
     return bool((one.read() == other.read()).all())
 
 
+def by_subject(rows: Iterable[Row]) -> list[list[Row]]:
+    """The results of one query, those of each target in a list of their own, in order."""
+    found: list[list[Row]] = []
+    named: dict[object, list[list[Row]]] = {}
+    for row in rows:
+        alike = named.setdefault(row.target.name or id(row.target), [])
+        own = next((one for one in alike if _same(one[0].target, row.target)), None)
+        if own is None:
+            own = []
+            alike.append(own)
+            found.append(own)
+        own.append(row)
+    return found
+
+
+def percent(part: int, whole: int) -> int:
+    """A share in percent as BLAST rounds it: never up to 100."""
+    share = 100 * part / whole
+    return int(share + 0.5 if share < 99 else share)
+
+
 def as_scored(scoring: Scoring | None) -> bytes:
     """The table of what bytes of aligned letters are written as: the letter of the alphabet that
     they are scored as, in upper case where case does not count; gaps stay."""
