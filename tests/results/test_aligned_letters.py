@@ -93,7 +93,9 @@ def test_pairwise_text_with_a_limit() -> None:
     for wrong in (-1, 0, 1.5, "9"):
         with pytest.raises(InputError, match="limit must be a whole number of at least 1, not "):
             written(r, "pair", limit=wrong)
-    with pytest.raises(InputError, match="paf has no choice of width; it is for pair, fasta"):
+    with pytest.raises(
+        InputError, match="paf has no choice of width; it is for pair, blast0, fasta"
+    ):
         written(r, "paf", width=9)
 
 

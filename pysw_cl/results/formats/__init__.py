@@ -59,6 +59,8 @@ FORMATS = {
         (".blast6", ".b6", ".m8"), "blast:Table", takes=("fields",), has_reader=True),
     "blast7": Format("the same with comments, also called 7", (".blast7", ".b7"),
                      "blast:CommentedTable", takes=("fields",), has_reader=True),
+    "blast0": Format("BLAST's text, to be read by people, also called 0", (".blast0", ".b0"),
+                     "blast0:Writer", takes=("width",)),
     "maf": Format("UCSC's blocks of aligned letters", (".maf",), "short:Maf"),
     "fasta": Format("two records with gaps for each alignment", (".afa", ".fasta", ".fa"),
                     "short:Fasta", takes=("width",)),
@@ -75,7 +77,7 @@ FOREIGN = frozenset(
     ".phy .pkl .png .psl .sto .svg .tar .tgz .txt .vcf .wig .xls .xlsx .xml .yaml .zip".split()
 )
 #: Other names of formats: BLAST's numbers.
-ALIASES = {"6": "blast6", "7": "blast7"}
+ALIASES = {"0": "blast0", "6": "blast6", "7": "blast7"}
 
 
 def usual_format(output: str) -> str:

@@ -23,7 +23,7 @@ from ..cigar import DIAGONAL, QUERY, TARGET, Runs, piece_runs
 from . import columns, writer
 from .columns import Columns, Texts, texts
 from .reading import Lines, Record
-from .writer import ByQuery, Row, Setting, aligned_texts, complement, runs_of, without_blanks
+from .writer import ByQuery, Row, Setting, runs_of, without_blanks
 
 #: The columns of a table unless others are asked for; ``std`` stands for them.
 STANDARD = (
@@ -55,13 +55,8 @@ class _Hits:
     @cached_property
     def letters(self) -> list[tuple[str, str]]:
         """Query and subject with gaps, along the query."""
-        found = []
-        for row in self.rows:
-            both = [text.encode("ascii").translate(self._table) for text in aligned_texts(row)]
-            if row.strand == "minus":
-                both = [text.translate(complement())[::-1] for text in both]
-            found.append((both[0].decode("ascii"), both[1].decode("ascii")))
-        return found
+        both = (writer.along_query(row, self._table) for row in self.rows)
+        return [(query.decode("ascii"), subject.decode("ascii")) for query, subject in both]
 
     @cached_property
     def positives(self) -> NDArray[np.int64]:
@@ -192,8 +187,9 @@ class Table(columns.Table, ByQuery):
         super().__init__(setting)
         self.fields, scoring = fields_asked(setting.fields), setting.scoring
         self.protein = scoring is not None and not is_nucleotide(scoring.letters)
+        self.program = "BLASTP" if self.protein else "BLASTN"
         # not as they are given: a letter that is a digit would be a number of btop
-        self._letters = writer.as_scored(scoring)
+        self.letters = writer.as_scored(scoring)
 
     def text(self, rows: Iterable[Row]) -> str:
         """The lines of results; if a column needs all those of a query, of queries that are
@@ -206,7 +202,7 @@ class Table(columns.Table, ByQuery):
         return "".join(columns.Table.text(self, part) for part in parts)
 
     def columns(self, some: columns.Columns) -> Iterable[Iterable[str]]:
-        hits = _Hits(some, self.protein, self._letters)
+        hits = _Hits(some, self.protein, self.letters)
         return [FIELDS[name][1](hits) for name in self.fields]
 
 
@@ -222,7 +218,6 @@ class CommentedTable(ByQuery):
         self._queries += len(groups)
         lines = iter(self._table.queries(groups).split("\n"))
         fields = f"# Fields: {', '.join(FIELDS[name][0] for name in self._table.fields)}\n"
-        program = "BLASTP" if self._table.protein else "BLASTN"
         parts: list[str] = []
         for rows in groups:
             query, hits = rows[0].query, sum(row.has_both for row in rows)
@@ -231,7 +226,7 @@ class CommentedTable(ByQuery):
             count = self.setting.searched.get("targets", len(names))
             database = next(iter(names)) if count == 1 else f"{count} targets"
             parts.append(
-                f"# {program} {writer.PROGRAM} {writer.VERSION}\n"
+                f"# {self._table.program} {writer.PROGRAM} {writer.VERSION}\n"
                 f"# Query: {title}\n# Database: {database}\n"
                 f"{fields if hits else ''}# {hits} hits found\n"
             )

@@ -169,6 +169,14 @@ def aligned_texts(row: Row) -> tuple[str, str]:
     return "".join(ours), "".join(theirs)
 
 
+def along_query(row: Row, table: bytes) -> tuple[bytes, bytes]:
+    """The letters of query and target with gaps, along the query, as ``table`` writes them."""
+    query, target = (text.encode("ascii").translate(table) for text in aligned_texts(row))
+    if row.strand == "minus":
+        return query.translate(complement())[::-1], target.translate(complement())[::-1]
+    return query, target
+
+
 @dataclass(frozen=True)
 class Setting:
     """What is the same for all results of a file."""
