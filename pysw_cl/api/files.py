@@ -62,7 +62,7 @@ def write(
         replaced, when all is written; one that ends with .gz is compressed.
     format : str, optional
         "paf", "tsv", "pair", "sam", "blast6" (or "6"), "blast7" ("7"), "blast0" ("0"), "maf",
-        "fasta", "bed" or "jsonl"; by default what the end of the file's name says.
+        "fasta", "a3m", "hits", "bed" or "jsonl"; by default what the end of the file's name says.
     pairs : sequence of (query, target)
         For an array: the pairs that it was computed from, all of them, also those without a row
         because of ``min_score``.
@@ -74,7 +74,8 @@ def write(
     fields : sequence of str, optional
         For "blast6" and "blast7": the columns, by BLAST's names; for "tsv": by its own.
     width, limit : int, optional
-        For "pair", "blast0" and "fasta" the letters on a line; for "pair" the columns shown.
+        For "pair", "blast0", "fasta" and "hits" the letters on a line; for "pair" the columns
+        that are shown.
     **asked
         With ``pairs``: the arguments that `align_many` was given.
 

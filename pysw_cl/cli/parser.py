@@ -281,7 +281,7 @@ OPTIONS = {
         + " (default: what the end of the name of -o says, else paf, which needs --output path, "
         "and tsv for less)"),
     "--width": Option(count, "N", None,
-        "letters on a line of --outfmt pair, blast0 and fasta (default: 60)"),
+        "letters on a line of --outfmt pair, blast0, fasta and hits (default: 60)"),
     "--limit": Option(count, "N", None,
         "columns of an alignment that --outfmt pair shows (default: all)"),
     "-o": Option(None, "FILE", None,

@@ -161,7 +161,10 @@ def test_what_a_format_cannot_hold(
         ("-o x.sam --matrix BLOSUM62", "sam holds nucleotides only"),
         ("--outfmt sam --output score", "--outfmt sam needs --output path; for --output score"),
         ("-o x.maf --output ends", "-o x.maf is maf, which needs --output path; for"),
-        ("--outfmt paf --width 60", "paf has no choice of width; it is for pair, blast0, fasta"),
+        (
+            "--outfmt paf --width 60",
+            "paf has no choice of width; it is for pair, blast0, fasta, hits",
+        ),
         ("--outfmt fasta --limit 60", "fasta has no choice of limit; it is for pair"),
         ("--outfmt pair --limit 0", "argument --limit: '0' is not a whole number"),
     ):

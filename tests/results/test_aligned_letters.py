@@ -94,7 +94,7 @@ def test_pairwise_text_with_a_limit() -> None:
         with pytest.raises(InputError, match="limit must be a whole number of at least 1, not "):
             written(r, "pair", limit=wrong)
     with pytest.raises(
-        InputError, match="paf has no choice of width; it is for pair, blast0, fasta"
+        InputError, match="paf has no choice of width; it is for pair, blast0, fasta, hits"
     ):
         written(r, "paf", width=9)
 

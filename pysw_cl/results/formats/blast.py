@@ -221,13 +221,12 @@ class CommentedTable(ByQuery):
         parts: list[str] = []
         for rows in groups:
             query, hits = rows[0].query, sum(row.has_both for row in rows)
-            title = printable(f"{without_blanks(query.name, 'query')} {query.description}")
             names = {without_blanks(row.target.name, "target"): None for row in rows}
             count = self.setting.searched.get("targets", len(names))
             database = next(iter(names)) if count == 1 else f"{count} targets"
             parts.append(
                 f"# {self._table.program} {writer.PROGRAM} {writer.VERSION}\n"
-                f"# Query: {title}\n# Database: {database}\n"
+                f"# Query: {writer.title_of(query, 'query')}\n# Database: {database}\n"
                 f"{fields if hits else ''}# {hits} hits found\n"
             )
             parts += (f"{line}\n" for line in islice(lines, hits))

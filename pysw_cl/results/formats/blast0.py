@@ -8,11 +8,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...errors import printable
 from . import blast, writer
 from .columns import Columns
 from .pair import WIDTH
-from .writer import ByQuery, Letters, Row, Setting, bits_text, by_subject, expect_text
+from .writer import ByQuery, Row, Setting, bits_text, by_subject, expect_text, title_of
 
 #: Characters of a title in the table of subjects.
 TITLE = 68
@@ -40,14 +39,14 @@ class Writer(ByQuery):
             f"{self._table.program} {writer.PROGRAM} {writer.VERSION}\n\n\n"
             f"Database: {targets}\n"
             f"           {count:,} sequences; {letters:,} total letters\n\n\n\n"
-            f"Query= {_folded(_title(query, 'query'))}\n\nLength={len(query)}\n"
+            f"Query= {_folded(title_of(query, 'query'))}\n\nLength={len(query)}\n"
         ]
         subjects = by_subject(some)
         parts += [*_listed([found[0] for found in subjects])] if subjects else [_NONE]
         parts.append("\n\n")
         for found in subjects:
             target = found[0].target
-            title = _folded(_title(target, "target"))
+            title = _folded(title_of(target, "target"))
             parts += [f">{title}\nLength={len(target)}\n\n", *map(self._alignment, found)]
         scoring = "" if self.setting.scoring is None else f"; {self.setting.scoring.in_words}"
         parts.append(f"  Database: {targets}; {self.setting.mode}{scoring}\n\n\n")
@@ -106,13 +105,9 @@ def _listed(best: list[Row]) -> Iterator[str]:
     yield f"{'Sequences producing significant alignments:':69}{'(Bits)  Value' * known}\n\n"
     width = max(6, *map(len, scores)) + 2
     for k, row in enumerate(best):
-        title = _title(row.target, "target")
+        title = title_of(row.target, "target")
         title = title if len(title) <= TITLE else f"{title[: TITLE - 3]}..."
         yield f"{title:{TITLE}}  {scores[k]:{width}}{expects[k] if known else ''}".rstrip() + "\n"
-
-
-def _title(of: Letters, default: str) -> str:
-    return printable(f"{writer.without_blanks(of.name, default)} {of.description}")
 
 
 def _folded(title: str) -> str:

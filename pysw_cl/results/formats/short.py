@@ -1,17 +1,19 @@
-"""The formats of few lines (docs/formats.md): TSV, BED, JSON lines, MAF and aligned FASTA."""
+"""The formats of few lines (docs/formats.md): TSV, BED, JSON lines, MAF, A3M and FASTA."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 import numpy as np
 
 from ...errors import InputError, printable
+from ...sequences.alphabet import folds_case
 from ..aligned_pair import FIELDS, MORE_FIELDS
+from . import writer
 from .columns import Columns, Table, shares
-from .writer import PROGRAM, Row, Setting, Writer, aligned_texts, six_digits, without_blanks
+from .writer import ByQuery, Letters, Row, Setting, Writer, aligned_texts, title_of, without_blanks
 
 _SEQUENCES = ("query", "query_length", "target", "target_length", "strand", "score")
 _ENDS = (*_SEQUENCES, "query_start", "query_end", "target_end")
@@ -57,8 +59,8 @@ class Tsv(Table):
             "strand": some.strands,
             "identity": lambda: shares(known("matches") / np.maximum(known("columns"), 1)),
             "cigar": lambda: [cigar or "*" for cigar in known("cigar")],
-            "evalue": lambda: map(six_digits, known("expect")),
-            "bits": lambda: map(six_digits, known("bits")),
+            "evalue": lambda: map(writer.six_digits, known("expect")),
+            "bits": lambda: map(writer.six_digits, known("bits")),
             "query_coverage": lambda: _covered(some, "query", 0),
             "target_coverage": lambda: _covered(some, "target", 1),
             "target_description": lambda: (printable(row.target.description) for row in some),
@@ -122,7 +124,7 @@ class Maf(Writer):
     def header(self) -> str:
         scoring = self.setting.scoring
         said = "" if scoring is None else f"# {self.setting.mode}; {scoring.in_words}\n"
-        return f"##maf version=1 program={PROGRAM}\n{said}\n"
+        return f"##maf version=1 program={writer.PROGRAM}\n{said}\n"
 
     def entry(self, row: Row) -> str:
         if not row.cigar_for("MAF") or not row.has_both:
@@ -159,6 +161,52 @@ class Fasta(Writer):
             f">{without_blanks(row.query.name, 'query')} {ours}\n{folded(query, width)}"
             f">{without_blanks(row.target.name, 'target')} {theirs}\n{folded(target, width)}"
         )
+
+
+class A3m(ByQuery):
+    """Writes A3M, HH-suite's alignment with a query: the query, then of each result a letter or a
+    gap for each of its letters, and between these, in lower case, the others.  Several queries have
+    NUL between them, as in the databases of HH-suite and MMseqs2."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        if setting.scoring is not None and not folds_case(setting.scoring.letters):
+            raise InputError("A3M has insertions in lower case; in this scoring case counts")
+        self._table, self._before = writer.as_scored(setting.scoring), ""
+
+    def queries(self, groups: list[list[Row]]) -> str:
+        return "".join(line for rows in groups for line in self._block(rows))
+
+    def _block(self, rows: list[Row]) -> Iterator[str]:
+        query = rows[0].query
+        letters = writer.bytes_of(query).translate(self._table).decode("ascii")
+        yield f"{self._before}>{title_of(query, 'query')}\n{letters}\n"
+        self._before = "\0"
+        for row in rows:
+            if row.cigar_for("A3M") and row.has_both:
+                _, of, _, strand, i0, i1, j0, j1, *_ = row
+                assert i0 is not None and i1 is not None and j0 is not None
+                both = zip(*writer.along_query(row, self._table), strict=True)
+                text = bytes(b | 32 if a == ord("-") else b for a, b in both).decode("ascii")
+                place = f"{j1}-{j0 + 1}" if strand == "minus" else f"{j0 + 1}-{j1}"
+                name = printable(f"{without_blanks(of.name, 'target')}/{place} {of.description}")
+                yield f">{name}\n{'-' * i0}{text}{'-' * (len(query) - i1)}\n"
+
+
+class HitSequences(Writer):
+    """Writes the targets of results as FASTA: whole, and each of them once."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self._written: dict[str, list[Letters]] = {}
+
+    def entry(self, row: Row) -> str:
+        target, alike = row.target, self._written.setdefault(row.target.name, [])
+        if not len(target) or any(writer.is_same(one, target) for one in alike):
+            return ""
+        alike.append(target)
+        letters = folded(writer.bytes_of(target).decode("ascii"), self.setting.width or WIDTH)
+        return f">{title_of(target, 'target')}\n{letters}"
 
 
 def folded(text: str, width: int) -> str:

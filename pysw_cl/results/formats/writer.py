@@ -128,6 +128,11 @@ def six_digits(value: float) -> str:
     return repr(float(f"{value:.6g}"))
 
 
+def title_of(of: Letters, default: str) -> str:
+    """A name without blanks, and the description."""
+    return printable(f"{without_blanks(of.name, default)} {of.description}")
+
+
 def runs_of(cigar: str) -> list[tuple[int, str]]:
     """The runs of an extended CIGAR: length and operation of each."""
     return [(int(length), op) for length, op in _RUN.findall(cigar)]
@@ -239,7 +244,7 @@ class ByQuery(Writer):
         """The text of the queries that are complete."""
         groups = [self._held]
         for row in rows:
-            if groups[-1] and not _same(groups[-1][0].query, row.query):
+            if groups[-1] and not is_same(groups[-1][0].query, row.query):
                 groups.append([])
             groups[-1].append(row)
         self._held = groups.pop()
@@ -251,7 +256,7 @@ class ByQuery(Writer):
         return self.queries([held]) if held else ""
 
 
-def _same(one: Letters, other: Letters) -> bool:
+def is_same(one: Letters, other: Letters) -> bool:
     if one is other or not one.name or one.name != other.name or len(one) != len(other):
         return one is other
     return bool((one.read() == other.read()).all())
@@ -263,7 +268,7 @@ def by_subject(rows: Iterable[Row]) -> list[list[Row]]:
     named: dict[object, list[list[Row]]] = {}
     for row in rows:
         alike = named.setdefault(row.target.name or id(row.target), [])
-        own = next((one for one in alike if _same(one[0].target, row.target)), None)
+        own = next((one for one in alike if is_same(one[0].target, row.target)), None)
         if own is None:
             own = []
             alike.append(own)
