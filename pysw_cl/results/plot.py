@@ -5,6 +5,8 @@ It needs matplotlib (the extra ``plot``), which is imported when a picture is dr
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +106,12 @@ def draw(alignment: AlignedPair, axes: Any = None) -> Any:
 
 def plot(alignment: AlignedPair, path: str | os.PathLike[str] | None = None, ax: Any = None) -> Any:
     """See `Alignment.plot`."""
+    return drawn(partial(draw, alignment), path, ax)
+
+
+def drawn(draw: Callable[[Any], Any], path: str | os.PathLike[str] | None, ax: Any) -> Any:
+    """What ``draw`` draws on axes, or with None on a new Figure, which it returns: into a file, on
+    the axes ``ax``, or, without either, on a new figure for notebooks.  Returns the axes."""
     require()
     path = None if path is None else file_name(path, "path")
     if ax is not None and not hasattr(ax, "pcolormesh"):
@@ -112,7 +120,7 @@ def plot(alignment: AlignedPair, path: str | os.PathLike[str] | None = None, ax:
         from matplotlib import pyplot
 
         ax = pyplot.figure(**LOOK).add_subplot()
-    figure = draw(alignment, ax)
+    figure = draw(ax)
     if path is not None:
         save(figure, path)
     return ax

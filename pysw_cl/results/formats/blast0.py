@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 
@@ -30,84 +31,80 @@ class Writer(ByQuery):
 
     def _query(self, rows: list[Row]) -> str:
         """What readers take as a file of its own."""
-        searched, every = self.setting.searched, [one[0].target for one in by_subject(rows)]
+        setting, query, every = self.setting, rows[0].query, by_subject(rows)
+        searched = setting.searched
         count = searched["targets"] if "letters" in searched else len(every)
+        letters = searched.get("letters", sum(len(one[0].target) for one in every))
         targets = "1 target" if count == 1 else f"{count} targets"
-        letters = searched.get("letters", sum(map(len, every)))
-        query, some = rows[0].query, Columns(rows).aligned("BLAST's text", True)
         parts = [
-            f"{self._table.program} {writer.PROGRAM} {writer.VERSION}\n\n\n"
-            f"Database: {targets}\n"
+            f"{self._table.program} {writer.PROGRAM} {writer.VERSION}\n\n\nDatabase: {targets}\n"
             f"           {count:,} sequences; {letters:,} total letters\n\n\n\n"
             f"Query= {_folded(title_of(query, 'query'))}\n\nLength={len(query)}\n"
         ]
-        subjects = by_subject(some)
+        subjects = by_subject(Columns(rows).aligned("BLAST's text", True))
         parts += [*_listed([found[0] for found in subjects])] if subjects else [_NONE]
         parts.append("\n\n")
         for found in subjects:
             target = found[0].target
             title = _folded(title_of(target, "target"))
             parts += [f">{title}\nLength={len(target)}\n\n", *map(self._alignment, found)]
-        scoring = "" if self.setting.scoring is None else f"; {self.setting.scoring.in_words}"
-        parts.append(f"  Database: {targets}; {self.setting.mode}{scoring}\n\n\n")
-        return "".join(parts)
+        scoring = "" if setting.scoring is None else f"; {setting.scoring.in_words}"
+        return "".join([*parts, f"  Database: {targets}; {setting.mode}{scoring}\n\n\n"])
 
     def _alignment(self, row: Row) -> str:
+        i, i1, j, j1 = row.query_start, row.query_end, row.target_start, row.target_end
+        assert i is not None and i1 is not None and j is not None and j1 is not None
         query, target = writer.along_query(row, self._table.letters)
         found, protein = row.alignment(), self._table.protein
         ops = found.path.columns()
         same, alike = ops == ord("="), np.isin(ops, list(b"=X"))
         alike[alike] = found.pair_scores() > 0
-        raw = str(row.score).removesuffix(".0")
-        score = f" Score = {raw}"
-        strand = "" if protein else f" Strand=Plus/{row.strand.capitalize()}\n"
+        score = str(row.score).removesuffix(".0")
         if row.bits is not None and row.expect is not None:
-            score = f" Score = {bits_text(row.bits)} bits ({raw}),  "
-            score += f"Expect = {expect_text(row.expect, 0)}"
+            score = f"{bits_text(row.bits)} bits ({score}),  Expect = {expect_text(row.expect, 0)}"
         match = np.frombuffer(query, np.uint8) if protein else ord("|")
         marks = np.where(same, match, np.where(alike & protein, ord("+"), ord(" ")))
-        counts = [("Identities", same.sum()), ("Positives", (same | alike).sum())]
-        counts = [*counts[: 1 + protein], ("Gaps", query.count(b"-") + target.count(b"-"))]
-        said = (f"{x} = {n}/{len(ops)} ({writer.percent(n, len(ops))}%)" for x, n in counts)
-        middle = marks[:: -1 if row.strand == "minus" else 1].astype(np.uint8).tobytes()
-        blocks = self._blocks(row, query, middle, target)
-        return "".join([f"{score}\n {', '.join(said)}\n{strand}\n", *blocks, "\n"])
-
-    def _blocks(self, row: Row, query: bytes, middle: bytes, target: bytes) -> Iterator[str]:
-        i, i1, j, j1 = row.query_start, row.query_end, row.target_start, row.target_end
-        assert i is not None and i1 is not None and j is not None and j1 is not None
-        digits, width = len(str(max(i1, j1))), self.setting.width or WIDTH
-        j, step = (j1 + 1, -1) if row.strand == "minus" else (j, 1)
-        for at in range(0, len(query), width):
-            ours, marks, theirs = (text[at : at + width] for text in (query, middle, target))
-            first, i = _places(ours, i, 1)
-            yield f"Query  {first:<{digits}}  {ours.decode()}  {i}\n"
-            first, j = _places(theirs, j, step)
-            yield f"{'':{digits + 9}}{marks.decode()}\n"
-            yield f"Sbjct  {first:<{digits}}  {theirs.decode()}  {j}\n\n"
+        counts = {"Identities": same.sum(), "Positives": (same | alike).sum()}
+        if not protein:
+            del counts["Positives"]
+        counts["Gaps"] = query.count(b"-") + target.count(b"-")
+        size, step, strand = len(ops), 1, "" if protein else " Strand=Plus/Plus\n"
+        if row.strand == "minus":
+            j, step, strand, marks = j1 + 1, -1, " Strand=Plus/Minus\n", marks[::-1]
+        said = (f"{x} = {n}/{size} ({writer.percent(n, size)}%)" for x, n in counts.items())
+        width, digits = self.setting.width or WIDTH, len(str(max(i1, j1)))
+        lines = (
+            _lines(f"Query  {{:<{digits}}}  {{}}  {{}}\n", query, i, 1, width),
+            _lines(f"{'':{digits + 9}}{{1}}\n", marks.astype(np.uint8).tobytes(), 0, 1, width),
+            _lines(f"Sbjct  {{:<{digits}}}  {{}}  {{}}\n\n", target, j, step, width),
+        )
+        blocks = chain.from_iterable(zip(*lines, strict=True))
+        return "".join([f" Score = {score}\n {', '.join(said)}\n{strand}\n", *blocks, "\n"])
 
 
-def _places(letters: bytes, before: int, step: int) -> tuple[int, int]:
-    """The positions of the first and the last letter behind the position ``before``, which is both
-    if there are gaps alone."""
-    count = len(letters) - letters.count(b"-")
-    return before + step * bool(count), before + step * count
+def _lines(form: str, letters: bytes, before: int, step: int, width: int) -> Iterator[str]:
+    """The lines of a sequence: the positions of the first and the last letter behind the position
+    ``before``, which is both if there are gaps alone, and the letters between them."""
+    for at in range(0, len(letters), width):
+        part = letters[at : at + width]
+        count = len(part) - part.count(b"-")
+        yield form.format(before + step * bool(count), part.decode("ascii"), before + step * count)
+        before += step * count
 
 
 def _listed(best: list[Row]) -> Iterator[str]:
     """The table of subjects, each with its best result: bit scores and expect values, or scores
     where these are not known."""
-    bits = [bits_text(row.bits) for row in best if row.bits is not None]
-    expects = [expect_text(row.expect, 0) for row in best if row.expect is not None]
-    known = len(bits) == len(expects) == len(best)
-    scores = bits if known else [str(row.score) for row in best]
+    known = all(row.bits is not None and row.expect is not None for row in best)
+    both = ((bits_text(row.bits or 0), expect_text(row.expect or 0, 0)) for row in best)
+    said = list(both) if known else [(str(row.score), "") for row in best]
     yield f"{'':70}Score{'     E' * known}\n"
     yield f"{'Sequences producing significant alignments:':69}{'(Bits)  Value' * known}\n\n"
-    width = max(6, *map(len, scores)) + 2
-    for k, row in enumerate(best):
+    width = max(6, *(len(score) for score, _ in said)) + 2
+    for row, (score, expect) in zip(best, said, strict=True):
         title = title_of(row.target, "target")
         title = title if len(title) <= TITLE else f"{title[: TITLE - 3]}..."
-        yield f"{title:{TITLE}}  {scores[k]:{width}}{expects[k] if known else ''}".rstrip() + "\n"
+        yield f"{title:{TITLE}}  {score:{width}}{expect}".rstrip() + "\n"
 
 
 def _folded(title: str) -> str:

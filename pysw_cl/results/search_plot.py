@@ -1,0 +1,58 @@
+"""A picture of a search: the hits as bars along their query, as in BLAST's graphic summary."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from ..errors import printable
+from . import plot as one_plot
+
+#: The most hits of a query, the most queries, and the most characters of a name that are shown.
+MOST, MOST_QUERIES, NAME = 50, 8, 30
+
+
+def plot(found: Sequence[Any], path: str | os.PathLike[str] | None = None, ax: Any = None) -> Any:
+    """Draw the `Hits` of the first queries; ``path`` and ``ax`` are as in `Alignment.plot`, ``ax``
+    for one query.  Raises InputError for hits without a path, and as that does."""
+    return one_plot.drawn(partial(_draw, found[:MOST_QUERIES]), path, ax)
+
+
+def _draw(found: Sequence[Any], axes: Any = None) -> Any:
+    each = [axes]
+    if axes is None:
+        heights = [1 + 0.2 * max(2, min(MOST, len(hits))) for hits in found]
+        figure = one_plot.require()(figsize=(8, sum(heights)), layout="constrained")
+        each = figure.subplots(len(found), 1, squeeze=False, height_ratios=heights)[:, 0]
+    for own, hits in zip(each, found, strict=True):
+        _bars(own, hits)
+    return each[0].figure
+
+
+def _bars(axes: Any, hits: Any) -> None:
+    """A bar for each hit, from its first to its last query letter."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    some = [hit for hit in hits[:MOST] if len(hit.path)]
+    bits = [hit.bits for hit in some]
+    scores = [hit.score for hit in some] if None in bits or not bits else bits
+    colours: Any = ScalarMappable(Normalize(min([0, *scores]), max([1, *scores])), "viridis_r")
+    starts = [hit.query_start for hit in some]
+    sizes = [hit.query_end - hit.query_start for hit in some]
+    axes.barh(range(len(some)), sizes, left=starts, color=colours.to_rgba(scores))
+    names = [_name(hit.target.name, "target") for hit in some]
+    axes.set_yticks(range(len(some)), names, fontsize="small")
+    axes.set(xlim=(0, len(hits.query)), ylim=(max(1, len(some)) - 0.4, -0.6))
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.figure.colorbar(colours, ax=axes, label="bit score" if scores is bits else "score")
+    many = f"the best {MOST} of {len(hits):,} hits" if len(hits) > MOST else f"hits: {len(hits)}"
+    axes.set_title(f"{_name(hits.query.name, 'query')}, {len(hits.query):,} letters; {many}")
+
+
+def _name(name: str, default: str) -> str:
+    text = printable(name) or default
+    return (text if len(text) <= NAME else f"{text[: NAME - 3]}...").replace("$", r"\$")
