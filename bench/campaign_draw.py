@@ -331,8 +331,10 @@ class Draw:
             letters += "UOJ" * int(self.often(0.5))
             if self.often(0.3):
                 options["unknown"], letters = "X", letters + "1?"
-        if kind == "ambiguous" and self.often(0.5):
-            options["wildcard"] = "N"
+        if kind == "ambiguous":
+            options |= {"wildcard": "N"} if self.often(0.5) else {}
+            options |= {"iupac": "match"} if self.often(0.5) else {}
+            kind += ", sets" * ("iupac" in options)
         return f"scoring {kind}", options, letters
 
     def small(self) -> dict[str, Any]:

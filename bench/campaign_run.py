@@ -120,8 +120,8 @@ class Case:
             own: Scoring = one.scoring(given["gap_cost"])
             return own
         sub_score, gap_cost = given.get("sub_score", (1, -3)), given.get("gap_cost", (3, 2))
-        more = given.get("wildcard"), given.get("unknown", "error")
-        return make_scoring(sub_score, gap_cost, *more)
+        more = {name: given[name] for name in ("wildcard", "unknown", "iupac") if name in given}
+        return make_scoring(sub_score, gap_cost, **more)
 
 
 @dataclass(frozen=True)
@@ -393,7 +393,8 @@ class _Pair:
         ops = []
         for move in moves.tolist():
             if move == 0:
-                equal = query_ids[self.query[row]] == target_ids[self.target[column]]
+                ids = query_ids[self.query[row]], target_ids[self.target[column]]
+                equal = self.scoring.ids_match(*ids)
                 ops.append("=" if equal else "X")
             else:
                 ops.append("D" if move == 1 else "I")

@@ -10,7 +10,7 @@
 // leave the registers.)
 // Needs: base.clh, batch/base.clh, a lanes file and a score file of batch/, recurrence.clh, batch/scratch.clh,
 // batch/encode.clh, batch/endpoint.clh, batch/starts.clh, batch/borders.clh, batch/group.clh.
-// Reads R, LOCAL, WANT, STORE_MOVES, STARTS, TOPS, BOXES, LINEAR.
+// Reads R, LOCAL, WANT, STORE_MOVES, STARTS, TOPS, BOXES, SETS, LINEAR.
 //
 // Arguments:
 //   pairs: per pair its first query letter, query length, first target letter, target length.
@@ -197,7 +197,11 @@ batch(__global const uchar *restrict text, __global const uchar *restrict codes,
           const lm not_f = lm_less(f_here, h), not_e = lm_less(e_here, h);
           const lv least = lv_sub(h, stay);
           const lm shut_e = lm_less(e_here, least), shut_f = lm_less(f_here, least);
+#if SETS
+          matches_d = lv_add(matches_d, lv_select(lm_eq(q & t[r], lv_splat(0)), lv_splat(0), lv_splat(1)));
+#else
           matches_d = lv_add(matches_d, lv_select(lm_eq(q, t[r]), lv_splat(1), lv_splat(0)));
+#endif
           length_d = lv_add(length_d, lv_splat(1));
           lv matches = lv_select(not_f, lv_select(not_e, matches_d, matches_e), matches_f[r]);
           lv length = lv_select(not_f, lv_select(not_e, length_d, length_e), length_f[r]);

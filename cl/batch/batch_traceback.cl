@@ -8,7 +8,7 @@
 // BOXES: `count` is the number of ends, and `results` has for each its pair, in the place of a score, and its row and
 // column.  `runs_at` has the place of each end, as the other kernels have it in `places`.
 // POSITIONS: `matrix` has a row for each row of the query.
-// Needs: base.clh, batch/base.clh.  Reads WIDTH, R, LOCAL, WRITE_RUNS, KEPT, LANES_AN_ITEM, BOXES, POSITIONS.
+// Needs: base.clh, batch/base.clh.  Reads WIDTH, R, LOCAL, WRITE_RUNS, KEPT, LANES_AN_ITEM, BOXES, POSITIONS, SETS.
 
 #if WIDTH == 8
 typedef uchar word_t;
@@ -25,6 +25,11 @@ typedef uint word_t;
 #endif
 #ifndef POSITIONS
 #define POSITIONS 0
+#endif
+#if SETS
+#define MATCHES(q, t) (((q) & (t)) != 0)
+#else
+#define MATCHES(q, t) ((q) == (t))
 #endif
 #define CELLS_A_WORD ((int)sizeof(word_t) * 2)
 #define WORDS (R / CELLS_A_WORD)
@@ -109,12 +114,12 @@ batch_traceback(LETTER_ARGS, __global const int *restrict matrix, int wide, __gl
       if (state == DIAGONAL) {
 #if KEPT
         const uint q = query[(size_t)(row - 1) * lanes], t = target[(size_t)(column - 1) * lanes];
-        const bool matches = q == t;
+        const bool matches = MATCHES(q, t);
         // (padding is the last of the matrix, where letters outside the alphabet are taken to be)
         score += matrix[wide ? min(t, 2u * wide - 2) * wide + min(q, (uint)wide - 1) : (uint)matches];
 #else
         const uchar q = text[pair.x + row - 1], t = text[pair.z + column - 1];
-        const bool matches = same[q] == same[256 + t];
+        const bool matches = MATCHES(same[q], same[256 + t]);
         score += matrix[(POSITIONS ? row - 1 : codes[q]) * wide + codes[256 + t]];
 #endif
         equal += matches;

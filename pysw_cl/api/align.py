@@ -52,6 +52,7 @@ def align(
     gap_cost: Any = None,
     output: Output = "path",
     wildcard: str | None = None,
+    iupac: str = "mismatch",
     unknown: str = "error",
     allow_odd_scoring: bool = False,
     second_best: bool = False,
@@ -84,7 +85,7 @@ def align(
     sub_score : (match, mismatch), name of a matrix, path, matrix, or (array, letters)
         A path is that of a file with a matrix in NCBI's format; a matrix is a scikit-bio
         SubstitutionMatrix or one of Biopython's ``substitution_matrices``.
-        With (match, mismatch) the letters are nucleotides; IUPAC ambiguity letters never match.
+        With (match, mismatch) the letters are nucleotides; see ``iupac``.
         A protein matrix without the letters U, O or J scores U as C, O as X, and J between I and L
         (BLOSUM62: as NCBI does), and a warning counts them.
     gap_cost : number, or (open, extend), optional
@@ -96,6 +97,10 @@ def align(
     wildcard : str, optional
         One letter that scores 0 against everything and matches nothing, itself included; so do
         the letters that are scored as it is (O with "X", U with "C" or "T", what is ``unknown``).
+    iupac : "mismatch" or "match"
+        With (match, mismatch): ambiguity letters of IUPAC match nothing, not even themselves; or
+        two letters match if a base is among those that both stand for, so R, which is A or G,
+        matches all but C, T, U and Y.  The ``wildcard`` matches nothing in any case.
     unknown : "error" or a letter
         What is done with a letter outside the alphabet: it is an error, or it is taken as this
         letter, such as "X" for proteins and "N" for nucleotides.
@@ -258,6 +263,7 @@ def align_top(
     sub_score: Any = (1, -3),
     gap_cost: Any = None,
     wildcard: str | None = None,
+    iupac: str = "mismatch",
     unknown: str = "error",
     allow_odd_scoring: bool = False,
     min_score: float = 1,
@@ -282,8 +288,8 @@ def align_top(
 
     Parameters
     ----------
-    a, b, sub_score, gap_cost, wildcard, unknown, allow_odd_scoring, query_range, target_range,
-    device, plan, kernel_times
+    a, b, sub_score, gap_cost, wildcard, iupac, unknown, allow_odd_scoring, query_range,
+    target_range, device, plan, kernel_times
         As for ``align``; a gap of k letters costs ``open + k * extend``.
     k : int
         How many alignments at most, 1 or more.

@@ -60,6 +60,7 @@ class Aligner:
         mode: Mode = "local",
         free_ends: bool | tuple[bool, ...] = False,
         wildcard: str | None = None,
+        iupac: str = "mismatch",
         unknown: str = "error",
         allow_odd_scoring: bool = False,
         second_best: bool = False,

@@ -45,6 +45,7 @@ def best_ends(
     sub_score: Any = (1, -3),
     gap_cost: Any = None,
     wildcard: str | None = None,
+    iupac: str = "mismatch",
     unknown: str = "error",
     allow_odd_scoring: bool = False,
     min_score: float = 1,
@@ -66,8 +67,8 @@ def best_ends(
 
     Parameters
     ----------
-    a, b, sub_score, gap_cost, wildcard, unknown, allow_odd_scoring, query_range, target_range,
-    device, plan
+    a, b, sub_score, gap_cost, wildcard, iupac, unknown, allow_odd_scoring, query_range,
+    target_range, device, plan
         As for ``align``; a gap of k letters costs ``open + k * extend``.
     k : int
         How many ends at most, 1 or more.
@@ -156,6 +157,7 @@ def trace_ends(
     sub_score: Any = (1, -3),
     gap_cost: Any = None,
     wildcard: str | None = None,
+    iupac: str = "mismatch",
     unknown: str = "error",
     allow_odd_scoring: bool = False,
     query_range: tuple[int, int] | None = None,
@@ -182,7 +184,8 @@ def trace_ends(
         The highest score of all, which is that of the first row that `best_ends` returns.  No
         result needs it, but with it less of the matrix is computed.  A path may be another one of
         the same score if some alignment scores more.
-    a, b, sub_score, gap_cost, wildcard, unknown, allow_odd_scoring, query_range, target_range
+    a, b, sub_score, gap_cost, wildcard, iupac, unknown, allow_odd_scoring, query_range,
+    target_range
         As for ``best_ends``; a gap of k letters costs ``open + k * extend``.
     engine, device, plan, kernel_times
         As for ``best_ends`` and ``align``; none changes a result.

@@ -121,8 +121,8 @@ def read(
         The columns of a BLAST table that has others than the standard ones and no comments.
     **asked
         For a BLAST table whose paths are in qseq and sseq alone: the arguments of the scoring
-        (sub_score, wildcard, unknown) that says which letters match.  By default U is T, case does
-        not count, and ambiguity letters match as often as the line says, or never.
+        (sub_score, wildcard, iupac, unknown) that says which letters match.  By default U is T,
+        case does not count, and ambiguity letters match as often as the line says, or never.
 
     Yields
     ------

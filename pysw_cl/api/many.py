@@ -37,6 +37,7 @@ def align_many(
     gap_cost: Any = None,
     output: ManyOutput = "score",
     wildcard: str | None = None,
+    iupac: str = "mismatch",
     unknown: str = "error",
     allow_odd_scoring: bool = False,
     second_best: bool = False,
@@ -58,7 +59,7 @@ def align_many(
         forgotten; with ``progress`` it is read to its end first.
     output : "score", "ends", "matches" or "path"
         How much is found out about each pair; see below.
-    mode, free_ends, sub_score, gap_cost, wildcard, unknown, allow_odd_scoring
+    mode, free_ends, sub_score, gap_cost, wildcard, iupac, unknown, allow_odd_scoring
         As for `align`.
     device, plan, progress
         As for `align`.  Of the plan, ``engine`` and ``lanes`` matter here ("vector": a pair in each
@@ -89,7 +90,7 @@ def align_many(
         =========  ==================================================================
 
         ``score`` is int64, or float64 where scores or gap costs have halves; ``cigar`` is an object
-        (str, SAM's extended CIGAR); the others are int64.  ``matches`` counts equal letters of the
+        (str, SAM's extended CIGAR); the others are int64.  ``matches`` counts the matches of the
         canonical path and ``columns`` its columns, gaps included: their quotient is the identity.
         Coordinates are 0-based and half-open.  Ties are decided as in `align`.
 
@@ -147,6 +148,7 @@ def align_paths(
     sub_score: Any = (1, -3),
     gap_cost: Any = None,
     wildcard: str | None = None,
+    iupac: str = "mismatch",
     unknown: str = "error",
     allow_odd_scoring: bool = False,
     device: Any = "auto",
@@ -159,8 +161,8 @@ def align_paths(
 
     Parameters
     ----------
-    pairs, mode, free_ends, sub_score, gap_cost, wildcard, unknown, allow_odd_scoring, device,
-    plan, progress, strand, left_align
+    pairs, mode, free_ends, sub_score, gap_cost, wildcard, iupac, unknown, allow_odd_scoring,
+    device, plan, progress, strand, left_align
         As for `align_many`; ``pairs`` is read to its end before the work starts.
 
     Returns

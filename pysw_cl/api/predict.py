@@ -37,6 +37,7 @@ def predict(
     sub_score: Any = (1, -3),
     gap_cost: Any = None,
     wildcard: str | None = None,
+    iupac: str = "mismatch",
     unknown: str = "error",
     allow_odd_scoring: bool = False,
     strand: Strand = "plus",
@@ -57,7 +58,7 @@ def predict(
         As for :func:`align`.
     output : {"score", "ends", "path"}
         How much is computed.
-    mode, free_ends, sub_score, gap_cost, wildcard, unknown, allow_odd_scoring, strand, \
+    mode, free_ends, sub_score, gap_cost, wildcard, iupac, unknown, allow_odd_scoring, strand, \
     query_range, target_range, prune :
         As for :func:`align`.  Ranges go with sequences.  Both strands take two sweeps.
 

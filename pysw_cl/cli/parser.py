@@ -264,6 +264,10 @@ OPTIONS = {
     "--wildcard": Option(None, "LETTER", None,
         "a letter that scores 0 against everything, and so do those that are scored as it is (O "
         "with X, U with C or T)"),
+    "--iupac": Option(("mismatch", "match"), None, "mismatch",
+        "whether ambiguity letters of nucleotides match nothing, not even themselves, or each "
+        "letter with which they have a base in common, so that R, which is A or G, matches all but "
+        "C, T, U and Y (default: mismatch)"),
     "--unknown-as": Option(None, "LETTER", "error",
         "take letters outside the alphabet as this one, such as X for proteins (default: they are "
         "errors)", "unknown"),
@@ -319,7 +323,7 @@ OPTIONS = {
 #: Options that several subcommands have, by their groups.
 DEVICE = "--device --threads"
 SCORES = "--match --mismatch --matrix --gap-open --gap-extend"
-SCORING = f"{SCORES} --wildcard --unknown-as --allow-odd-scoring"
+SCORING = f"{SCORES} --wildcard --iupac --unknown-as --allow-odd-scoring"
 FORMAT = "--outfmt --width --limit"
 
 

@@ -46,6 +46,7 @@ def score_matrix(
     sub_score: Any = (1, -3),
     gap_cost: Any = None,
     wildcard: str | None = None,
+    iupac: str = "mismatch",
     unknown: str = "error",
     allow_odd_scoring: bool = False,
     out: str | os.PathLike[str] | None = None,
@@ -65,7 +66,7 @@ def score_matrix(
     output : "score" or "distance"
         "distance", for mode "global": that of Feng & Doolittle (1996, Methods Enzymol 266,
         368-382), as scikit-bio computes it: 0 for equal sequences, at most 13.8.
-    mode, free_ends, sub_score, gap_cost, wildcard, unknown, allow_odd_scoring
+    mode, free_ends, sub_score, gap_cost, wildcard, iupac, unknown, allow_odd_scoring
         As for `align`.
     out : path, optional
         Write the matrix to this ``.npy`` file, which appears when it is complete, instead of into

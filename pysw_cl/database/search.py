@@ -51,6 +51,7 @@ def search(
     sub_score: Any = "BLOSUM62",
     gap_cost: Any = None,
     wildcard: str | None = None,
+    iupac: str = "mismatch",
     unknown: str = "error",
     allow_odd_scoring: bool = False,
     device: Any = "auto",
@@ -78,7 +79,7 @@ def search(
     output : "score", "ends" or "path"
         How much is found out about the hits: the score alone, where the best alignment ends, or
         all of it, from which their texts, files and tables are made.
-    mode, free_ends, sub_score, gap_cost, wildcard, unknown, allow_odd_scoring
+    mode, free_ends, sub_score, gap_cost, wildcard, iupac, unknown, allow_odd_scoring
         As for `align`; but ``sub_score`` is BLOSUM62 by default.  A `PositionMatrix` has scores of
         its own, to which ``gap_cost`` and ``mode`` apply; the others are for plain queries.
     device, plan, progress
@@ -129,6 +130,7 @@ class Searcher:
         mode: Mode = "local",
         free_ends: bool | tuple[bool, ...] = False,
         wildcard: str | None = None,
+        iupac: str = "mismatch",
         unknown: str = "error",
         allow_odd_scoring: bool = False,
         device: Any = "auto",

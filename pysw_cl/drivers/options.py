@@ -127,6 +127,7 @@ class Options(Checked):
     sub_score: Any = (1, -3)
     gap_cost: Any = None
     wildcard: str | None = None
+    iupac: str = "mismatch"
     unknown: str = "error"
     allow_odd_scoring: bool = False
     output: str = "path"

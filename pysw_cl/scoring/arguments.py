@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from ..errors import ScoringError, is_number, shown
 from ..sequences.alphabet import (
     AMBIGUITY,
+    BASES,
     GAPS,
     MAX_LETTERS,
-    NUCLEOTIDES,
     looks_like_path,
     spellings,
 )
@@ -29,12 +29,21 @@ from .matrices import DEFAULT_GAPS, USUAL_GAPS, Values, is_name, load_matrix
 SCORE_LIMIT = 1 << 20
 #: The ``unknown`` that makes letters outside the alphabet errors.
 ERROR = "error"
+#: What ambiguity letters do beside (match, mismatch).
+IUPAC = MISMATCH, MATCH = "mismatch", "match"
 #: A square array of scores, rows for the query, and what else `Scoring` has of them, by its fields.
 Substitutions = tuple[Values, dict[str, Any]]
 
 
-def substitution_scores(sub_score: Any) -> Substitutions:
+def substitution_scores(sub_score: Any, iupac: str = MISMATCH) -> Substitutions:
     """What a user's ``sub_score`` means.  Raises ScoringError; see `make_scoring`."""
+    if not isinstance(iupac, str) or iupac not in IUPAC:
+        raise ScoringError(f"iupac must be {MISMATCH!r} or {MATCH!r}, not {shown(iupac)}")
+    if iupac == MATCH and match_mismatch(sub_score) is None:
+        raise ScoringError(
+            "iupac='match' goes with sub_score=(match, mismatch) (in the shell: --match and "
+            "--mismatch), not with a matrix, which has scores of its own for ambiguity letters"
+        )
     file = isinstance(sub_score, os.PathLike)
     if isinstance(sub_score, str) and not is_name(sub_score):  # the name of a matrix is that matrix
         file = looks_like_path(sub_score) or os.path.isfile(sub_score)  # noqa: PTH113
@@ -48,11 +57,14 @@ def substitution_scores(sub_score: Any) -> Substitutions:
     first, second = sub_score if _is_pair(sub_score) else (None, None)
     if match_mismatch(sub_score) is not None:
         match, mismatch = (_number(v, "a substitution score") for v in (first, second))
-        letters = NUCLEOTIDES + AMBIGUITY
-        scores = np.full((len(letters),) * 2, mismatch)
-        scores[range(4), range(4)] = match
-        words = f"match {match:g}, mismatch {mismatch:g}"
-        return scores, {"letters": letters, "never_match": AMBIGUITY, "substitutions": words}
+        words, bases = f"match {match:g}, mismatch {mismatch:g}", np.array([*BASES.values()])
+        known: dict[str, Any] = {"letters": "".join(BASES), "never_match": AMBIGUITY}
+        same = np.eye(len(bases), dtype=bool) & (np.arange(len(bases)) < 4)
+        if iupac == MATCH:
+            same = np.bitwise_and.outer(bases, bases) != 0
+            words += ", IUPAC letters match that have a base in common"
+            known |= {"never_match": "", "sets": True}
+        return np.where(same, match, mismatch), known | {"substitutions": words}
     if isinstance(second, Alphabet):
         values, letters = _matrix(first, second.letters)
         words = _words(values, str(second))

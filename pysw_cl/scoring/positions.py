@@ -17,14 +17,20 @@ from ..sequences.alphabet import encoding_table
 from ..sequences.coded import Alphabet
 from ..sequences.sequence import Sequence, as_sequence
 from . import arguments
-from .arguments import ERROR, SCORE_LIMIT, alphabet_of, integers, numbers_of
+from .arguments import ERROR, MISMATCH, SCORE_LIMIT, alphabet_of, integers, numbers_of
 from .matrices import read_pssm
 from .scoring import Scoring
 
 #: Positions at most: their numbers and one more, for padding, are codes of 16 bits.
 MOST_POSITIONS = (1 << 16) - 1
 #: The options that have to be as usual beside a position matrix.
-USUAL = {"sub_score": (1, -3), "wildcard": None, "unknown": ERROR, "strand": "plus"}
+USUAL = {
+    "sub_score": (1, -3),
+    "wildcard": None,
+    "iupac": MISMATCH,
+    "unknown": ERROR,
+    "strand": "plus",
+}
 #: The letters of a query that is not known.
 UNKNOWN_LETTER = b"X"
 
@@ -43,7 +49,7 @@ class PositionMatrix:
     Parts of it are made as of a sequence: ``p[10:200]``, ``p[::-1]``.
 
     The gap cost is (11, 1) unless another is given.  There is no strand but "plus", and neither
-    ``sub_score`` nor ``wildcard`` nor ``unknown`` can be given beside it.
+    ``sub_score`` nor ``wildcard``, ``iupac`` or ``unknown`` can be given beside it.
     Raises ScoringError and SequenceError.
     """
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..errors import ScoringError, SequenceError
 from ..sequences.alphabet import (
+    BASES,
     LONG,
     MAX_LETTERS,
     NO_CODE,
@@ -29,7 +30,7 @@ from ..sequences.alphabet import (
 )
 from ..sequences.coded import Alphabet
 from ..sequences.sequence import Sequence
-from .arguments import ERROR, gap_costs, integers, letter_index, substitution_scores
+from .arguments import ERROR, MISMATCH, gap_costs, integers, letter_index, substitution_scores
 from .matrices import AMINO_ACIDS, TAKEN, is_name, is_protein
 from .precision import Bounds
 from .source import MatrixScores, letter_codes
@@ -47,7 +48,7 @@ Made = TypeVar("Made")
 #: The fields that say how a scoring was given, and do not decide a result.
 DESCRIPTIVE = ("name", "stand_ins", "substitutions")
 #: Those that few scorings have.
-OPTIONAL = ("unknown", "alphabet", "by_position", "ids")
+OPTIONAL = ("unknown", "alphabet", "by_position", "ids", "sets")
 #: The codes of a range of at most so many letters are made when its letters are checked, and kept:
 #: that takes half the time of checking first.  Codes of more would take too much memory.
 MOST_KNOWN = 1 << 24
@@ -89,6 +90,8 @@ class Scoring:
     #: `match_tables`; NO_CODE: of nothing); None: the query's letters are not known.
     by_position: bool = False
     ids: Letters | None = None
+    #: Is each letter the set of nucleotides that it stands for, and a match of any that shares one?
+    sets: bool = False
 
     def facts(self) -> dict[str, Any]:
         """The fields that decide a result as JSON; an array as its type and its values."""
@@ -184,7 +187,11 @@ class Scoring:
         if self.by_position and self.ids is None:
             return None
         ids = translated(query_ids, query) if self.ids is None else self.ids[query]
-        return np.asarray(ids == translated(target_ids, target))
+        return self.ids_match(ids, translated(target_ids, target))
+
+    def ids_match(self, query: Letters, target: Letters) -> NDArray[np.bool_]:
+        """Which entries of `match_tables`, of query and target letters, are those of a match."""
+        return np.asarray(query & target != 0 if self.sets else query == target)
 
     def check_letters(self, letters: Letters, what: str, first: int = 0) -> None:
         """Raise SequenceError for the first letter outside the alphabet, with its 1-based position
@@ -242,8 +249,12 @@ class Scoring:
     @cached_property
     def match_tables(self) -> tuple[Table, Table]:
         """Two tables (uint8, 256 entries) for query and target letters: a pair of letters is a
-        match ('=' in a CIGAR) if its entries are equal.  Equal letters match, whatever they score,
-        but not those of ``never_match``.  Case is folded, and in nucleotide alphabets U is T."""
+        match ('=' in a CIGAR) if its entries are equal; with ``sets``, if they share a bit.  Equal
+        letters match, whatever they score, but not those of ``never_match``.  Case is folded, and
+        in nucleotide alphabets U is T."""
+        if self.sets:
+            sets = self.table(0 if c in self.never_match else BASES[c] for c in self.letters)
+            return sets, sets
         ids = range(len(self.letters))
         target_ids = [MAX_LETTERS if self.letters[k] in self.never_match else k for k in ids]
         return self.table(ids), self.table(target_ids)
@@ -303,7 +314,11 @@ def _kept(make: Callable[..., Any], given: tuple[tuple[str, Any], ...], written:
 
 
 def cached_scoring(
-    sub_score: Any, gap_cost: Any, wildcard: str | None = None, unknown: str = ERROR
+    sub_score: Any,
+    gap_cost: Any,
+    wildcard: str | None = None,
+    unknown: str = ERROR,
+    iupac: str = MISMATCH,
 ) -> Scoring:
     """As :func:`make_scoring`; the scoring of plain numbers and names is made once."""
     return made_of(make_scoring, locals())
@@ -314,6 +329,7 @@ def make_scoring(
     gap_cost: Any = None,
     wildcard: str | None = None,
     unknown: str = ERROR,
+    iupac: str = MISMATCH,
 ) -> Scoring:
     """The scoring for what a user gives.
 
@@ -321,21 +337,22 @@ def make_scoring(
     of a file in NCBI's format, a scikit-bio ``SubstitutionMatrix``, one of Biopython's matrices, or
     (array, letters) with a square array of up to 64 letters, rows for the query, or
     (array, `Alphabet`).
-    With (match, mismatch) the letters are A C G T, U = T, and the IUPAC ambiguity letters, which
-    never match, not even themselves.  A protein matrix without U, O or J takes them, too
-    (`with_stand_ins`).
+    With (match, mismatch) the letters are A C G T, U = T, and the IUPAC ambiguity letters.
+    A protein matrix without U, O or J takes them, too (`with_stand_ins`).
     ``gap_cost``: (open, extend), or one number for a linear cost (open 0): a gap of length k
     costs ``gap_open + k * gap_extend``, both given as positive numbers.  None: what is usual for a
     named matrix (`USUAL_GAPS`), else (3, 2).
     ``wildcard``: one letter that scores 0 against everything and counts as a match with nothing,
     and so do the letters that are scored as it is: of a matrix that lacks them U as C and O as X.
     ``unknown``: "error", or a letter of the alphabet as which every other letter is taken.
+    ``iupac``: with (match, mismatch), are ambiguity letters "mismatch", which never match, not even
+    themselves, or "match": two letters match if the sets of bases that they stand for share one?
 
     All numbers may be integers or halves; with a half anywhere, all are doubled and ``scale`` is
     2.  Raises ScoringError for anything else, for numbers of 2**20 or more, and for an alphabet
     that cannot be used.
     """
-    values, known = substitution_scores(sub_score)
+    values, known = substitution_scores(sub_score, iupac)
     letters, never = known.pop("letters"), known.get("never_match", "")
     words = [known["substitutions"]]
     gaps = gap_costs(gap_cost, known.get("name", ""))

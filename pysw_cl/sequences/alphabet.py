@@ -21,6 +21,11 @@ _BLANKS = {9: "a tab", 10: "a line break", 13: "a line break", 32: "a blank"}
 NO_CODE = 255
 #: The four nucleotides (U is T), and the IUPAC letters for more than one.
 NUCLEOTIDES, AMBIGUITY = "ACGT", "RYSWKMBDHVN"
+#: What each of them stands for, in that order: a set of nucleotides, each of which is a bit.
+BASES = {
+    "A": 1, "C": 2, "G": 4, "T": 8, "R": 5, "Y": 10, "S": 6, "W": 9, "K": 12, "M": 3, "B": 14,
+    "D": 13, "H": 11, "V": 7, "N": 15,
+}  # fmt: skip
 #: Characters for a gap, which are no letters, and the codes of the other printable ASCII ones.
 GAPS = "-."
 PRINTABLE = [code for code in range(33, 127) if chr(code) not in GAPS]

@@ -44,6 +44,7 @@ KINDS: dict[str, tuple[type[Any], ...]] = {
 #: The commands that have an option.
 ASKED = {
     "sub_score gap_cost wildcard unknown allow_odd_scoring output": "align align_many align_top",
+    "iupac": "align align_many align_top",
     "mode free_ends second_best": "align align_many",
     "strand left_align": "align align_many align_top",
     "query_range target_range": "align align_top",
@@ -197,6 +198,8 @@ def test_refused_before_any_work(
         ({"sub_score": "BLOSUM63"}, "BLOSUM63"),
         ({"gap_cost": -1}, "-1"),
         ({"wildcard": "NN"}, "NN"),
+        ({"iupac": "maybe"}, "maybe"),
+        ({"iupac": "match", "sub_score": "NUC.4.4"}, "a matrix"),
         ({"unknown": "XX"}, "XX"),
         ({"unknown": None}, "None"),
         ({"sub_score": (0, -1)}, "positive"),
@@ -220,7 +223,8 @@ def test_options_that_do_not_go_together() -> None:
 def test_every_option_has_a_case() -> None:
     """But for those that the scoring and the engine check, and a folder."""
     checked = {(command, name) for command, name, _, _ in CASES}
-    elsewhere = {"sub_score", "gap_cost", "wildcard", "unknown", "device", "plan", "checkpoint"}
+    elsewhere = {"sub_score", "gap_cost", "wildcard", "iupac", "unknown", "device", "plan"}
+    elsewhere.add("checkpoint")
     for command, kinds in KINDS.items():
         for name in (
             {name for kind in kinds for name in given(kind)}

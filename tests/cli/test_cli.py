@@ -131,7 +131,7 @@ def test_options_reach_align() -> None:
     assert resources == AlignResources()
     options, resources = asked(
         *"--mode global --free-ends 1,0,false,true --match 2 --mismatch -5 --gap-open 0.5 "
-        "--gap-extend 0 --wildcard N --max-cost 12 --device 0:0 --output ends "
+        "--gap-extend 0 --wildcard N --iupac match --max-cost 12 --device 0:0 --output ends "
         "--plan B=4,T=8,form=ticketed --strand both --checkpoint job --disk-size 1K "
         "--stop-after 2m --left-align".split()
     )
@@ -142,6 +142,7 @@ def test_options_reach_align() -> None:
         "gap_cost": (0.5, 0),
         "output": "ends",
         "wildcard": "N",
+        "iupac": "match",
         "unknown": "error",
         "allow_odd_scoring": False,
         "strand": "both",
@@ -178,6 +179,7 @@ def test_options_reach_align_top() -> None:
         "gap_cost": (4, 2),
         "output": "ends",
         "wildcard": "N",
+        "iupac": "mismatch",
         "unknown": "error",
         "allow_odd_scoring": False,
         "strand": "plus",

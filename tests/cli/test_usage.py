@@ -76,6 +76,8 @@ def test_wrong_usage(capsys: pytest.CaptureFixture[str], options: str, words: st
         ("--matrix BLOSUM63", "BLOSUM63"),
         ("--wildcard NN", "NN"),
         ("--wildcard !", "!"),
+        ("--iupac match --matrix NUC.4.4", "--match and --mismatch"),
+        ("--iupac maybe", "invalid choice: 'maybe'"),
         ("--plan B=0", "B"),
         ("--plan T=100000000", "T"),
         ("--plan alpha=-1", "alpha"),

@@ -32,6 +32,7 @@ ASKED: list[dict[str, Any]] = [
     {"gap_cost": 1},
     {"strand": "minus"},
     {"wildcard": "N"},
+    {"iupac": "match"},
     PROTEIN,
 ]
 
@@ -51,6 +52,7 @@ def changed(text: str, letters: str, rate: float, rng: random.Random) -> str:
 def some_pairs(asked: dict[str, Any], count: int) -> list[tuple[str, str]]:
     rng = random.Random(5)
     letters = "ARNDXB" if asked == PROTEIN else "ACN" if "wildcard" in asked else "ACGT"
+    letters = "ARCY" if "iupac" in asked else letters
     pairs = []
     for k in range(count):
         few = letters[: 2 + 2 * (k % 2)] if asked != PROTEIN else letters

@@ -252,8 +252,10 @@ class BatchEngine:
         most_m, most_n = execution.groups.longest
         score, header = execution.score, self.lanes.header_of(execution.width)
         spec = batch_spec(header, score, execution.tops, execution.boxes)
-        linear = {} if self.scoring.gap_open else {"LINEAR": 1}
-        BoundKernel(self.runtime, spec, execution.defines | linear).bind(
+        more = {} if self.scoring.gap_open else {"LINEAR": 1}
+        if self.scoring.sets and execution.output == "counts":
+            more["SETS"] = 1
+        BoundKernel(self.runtime, spec, execution.defines | more).bind(
             codes=self._codes,
             groups=execution.groups.count,
             counter=counter,
@@ -317,6 +319,8 @@ class BatchEngine:
         }
         if self.scoring.by_position:
             defines["POSITIONS"] = 1
+        if self.scoring.sets:
+            defines["SETS"] = 1
         if kept:
             defines["LANES_AN_ITEM"] = lanes.pairs(width) // lanes.items
             arguments = {name: value for name, value in arguments.items() if name != "text"}

@@ -118,7 +118,8 @@ def counts_fit(m: NDArray[Any], n: NDArray[Any], width: int) -> NDArray[np.bool_
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables of a clamped scoring.  Letters with equal codes count as a match."""
+    """The tables of a clamped scoring.  Letters with equal codes count as a match; if it is one of
+    ``sets``, letters whose codes share a bit."""
 
     scoring: Scoring
     #: "compare", "matrix" or "positions" (of one position matrix, the query of all pairs).
@@ -137,7 +138,7 @@ class Tables:
 
         "compare" suffices if the mismatch is not positive (padding mismatches) and exactly the
         letters with equal codes match.  Otherwise each letter has a code of its own, and a letter
-        that matches nothing has another code on the target side.
+        that matches nothing has another code on the target side; or the code is the letter's set.
         """
         codes = np.concatenate([scoring.query_encoding, scoring.target_encoding])
         bad = min(0, scoring.lowest)
@@ -150,12 +151,14 @@ class Tables:
         letters = np.frombuffer(scoring.letters.encode(), np.uint8)
         query, target = scoring.query_encoding[letters], scoring.target_encoding[letters]
         query_ids, target_ids = (table[letters] for table in scoring.match_tables)
-        same = query_ids[:, None] == target_ids[None, :]
+        same = scoring.ids_match(query_ids[:, None], target_ids[None, :])
         if pair is not None and (same == (query[:, None] == target)).all():
             return cls(scoring, "compare", codes, FEW_LETTERS, np.array(pair[::-1], np.int32))
         most = FEW_LETTERS if len(letters) <= FEW_LETTERS else MAX_LETTERS
-        own = np.arange(len(letters))
-        other = np.where(same.any(axis=0), own, own + most)
+        own: Any = np.arange(len(letters))
+        other: Any = np.where(same.any(axis=0), own, own + most)
+        if scoring.sets:
+            own, other = query_ids, target_ids
         matrix = np.full((2 * most + 1, most + 1), bad, np.int32)
         matrix[other[:, None], own] = scoring.matrix[np.ix_(query, target)].T
         tables = scoring.table(own), scoring.table(other)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError, printable
+from ...scoring.arguments import ERROR, MATCH
 from ...scoring.scoring import Scoring, cached_scoring
 from ...sequences.alphabet import Letters, is_nucleotide
 from ..cigar import DIAGONAL, QUERY, TARGET, Runs, piece_runs
@@ -158,10 +159,11 @@ FIELDS: dict[str, _Column] = {
 _NAMES = {title: name for name, (title, _) in FIELDS.items()}
 #: Newer words of BLAST's, which Biopython does not know.
 _NAMES |= {"% query coverage per subject": "qcovs", "% query coverage per hsp": "qcovhsp"}
-#: Scorings by which letters match, where it is not said: two of nucleotides, two of proteins.
+#: Scorings by which letters match, where it is not said: three of nucleotides, two of proteins.
 _USUAL: tuple[tuple[Any, ...], ...] = (
     ((1, -3), None),
     ("NUC.4.4", None),
+    ((1, -3), None, None, ERROR, MATCH),
     ("BLOSUM62", None, None, "X"),
     ("BLOSUM62", None, "X", "X"),
 )
@@ -264,7 +266,7 @@ def read(
             continue
         if not is_whole:
             raise lines.wrong(f"the table has {len(names)} columns, and the line {len(values)}")
-        usual = _USUAL[2 if protein or said.get("sstrand") == "N/A" else 0 :]
+        usual = _USUAL[3 if protein or said.get("sstrand") == "N/A" else 0 :]
         scorings = [scoring] if scoring else [cached_scoring(*one) for one in usual]
         yield _record(lines, said, scorings)
 
