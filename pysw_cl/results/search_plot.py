@@ -37,18 +37,16 @@ def _bars(axes: Any, hits: Any) -> None:
     from matplotlib.colors import Normalize
 
     some = [hit for hit in hits[:MOST] if len(hit.path)]
-    bits = [hit.bits for hit in some]
-    scores = [hit.score for hit in some] if None in bits or not bits else bits
+    scores = [hit.score for hit in some]
     colours: Any = ScalarMappable(Normalize(min([0, *scores]), max([1, *scores])), "viridis_r")
-    starts = [hit.query_start for hit in some]
+    starts, lines = [hit.query_start for hit in some], range(len(some))
     sizes = [hit.query_end - hit.query_start for hit in some]
-    axes.barh(range(len(some)), sizes, left=starts, color=colours.to_rgba(scores))
-    names = [_name(hit.target.name, "target") for hit in some]
-    axes.set_yticks(range(len(some)), names, fontsize="small")
+    axes.barh(lines, sizes, left=starts, color=colours.to_rgba(scores))
+    axes.set_yticks(lines, [_name(hit.target.name, "target") for hit in some], fontsize="small")
     axes.set(xlim=(0, len(hits.query)), ylim=(max(1, len(some)) - 0.4, -0.6))
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.figure.colorbar(colours, ax=axes, label="bit score" if scores is bits else "score")
+    axes.figure.colorbar(colours, ax=axes, label="score")
     many = f"the best {MOST} of {len(hits):,} hits" if len(hits) > MOST else f"hits: {len(hits)}"
     axes.set_title(f"{_name(hits.query.name, 'query')}, {len(hits.query):,} letters; {many}")
 

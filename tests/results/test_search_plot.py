@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from writing import AMINO, PLAN, named, random_text
 
@@ -18,18 +18,15 @@ figure = pytest.importorskip("matplotlib.figure")
 PLACES = (0, 60), (10, 55), (30, 60), (5, 20)
 
 
-def hits_of(name: str = "q$1", bits: bool = False, count: int = 4) -> pysw_cl.Hits:
+def hits_of(name: str = "q$1", count: int = 4) -> pysw_cl.Hits:
     """Hits of pieces of a query."""
-    import numpy as np
-
     query = named(name, random_text(np.random.default_rng(2), AMINO, 60, 61))
     found = []
     for k in range(count):
         start, end = PLACES[k % 4]
         target = named(f"s{k}", str(query[start:end]))
         r = pysw_cl.align(query, target, sub_score="BLOSUM62", plan=PLAN)
-        hit = pysw_cl.Hit(**vars(r), number=k)
-        found.append(replace(hit, bits=100.0 - k, expect=1e-9) if bits else hit)
+        found.append(pysw_cl.Hit(**vars(r), number=k))
     return pysw_cl.Hits(query, found)
 
 
@@ -39,9 +36,8 @@ def axes_of(hits: Any) -> Any:
     return axes
 
 
-@pytest.mark.parametrize("bits", [False, True])
-def test_bars_lie_where_the_hits_do(bits: bool) -> None:
-    hits = hits_of(bits=bits)
+def test_bars_lie_where_the_hits_do() -> None:
+    hits = hits_of()
     axes = axes_of(hits)
     bars = [(bar.get_x(), bar.get_x() + bar.get_width(), bar.get_y()) for bar in axes.patches]
     assert [(start, end) for start, end, _ in bars] == list(PLACES)
@@ -52,8 +48,7 @@ def test_bars_lie_where_the_hits_do(bits: bool) -> None:
     colours = [bar.get_facecolor() for bar in axes.patches]
     assert len(set(colours)) == 4
     (bar,) = (one for one in axes.figure.axes if one is not axes)
-    assert bar.get_ylabel() == ("bit score" if bits else "score")
-    assert bar.get_ylim()[1] == (100 if bits else hits[0].score)
+    assert (bar.get_ylabel(), bar.get_ylim()[1]) == ("score", hits[0].score)
 
 
 def test_many_hits_and_none() -> None:

@@ -84,16 +84,10 @@ class _Hits:
             found.append("".join(parts))
         return found
 
-    def covered(self) -> Texts:
-        """The share of each query that is aligned, in percent."""
-        spans = (self.some.values("query_end") - self.some.values("query_start")).tolist()
-        both = zip(spans, self.rows, strict=True)
-        return [str(writer.percent(span, len(row.query))) for span, row in both]
-
-    def covered_by_subject(self) -> Texts:
-        """The share that is aligned in any result with the same subject."""
+    def covered(self, groups: Iterable[list[Row]]) -> Texts:
+        """The share of each query that is aligned in the results of its group, in percent."""
         found: dict[int, str] = {}
-        for rows in writer.by_subject(self.rows):
+        for rows in groups:
             covered = reached = 0
             for start, end in sorted((row.query_start or 0, row.query_end or 0) for row in rows):
                 covered += max(0, end - max(start, reached))
@@ -153,8 +147,8 @@ FIELDS: dict[str, _Column] = {
     "stitle": ("subject title", lambda hits: hits.titles()),
     "salltitles": ("subject titles", lambda hits: hits.titles()),
     "sstrand": ("subject strand", lambda hits: hits.strands("plus", "minus", "N/A")),
-    "qcovs": ("% subject coverage", lambda hits: hits.covered_by_subject()),
-    "qcovhsp": ("% hsp coverage", lambda hits: hits.covered()),
+    "qcovs": ("% subject coverage", lambda hits: hits.covered(writer.by_subject(hits.rows))),
+    "qcovhsp": ("% hsp coverage", lambda hits: hits.covered([row] for row in hits.rows)),
 }
 _NAMES = {title: name for name, (title, _) in FIELDS.items()}
 #: Newer words of BLAST's, which Biopython does not know.

@@ -5,13 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import chain
-
-import numpy as np
 
 from . import blast, writer
 from .columns import Columns
-from .pair import WIDTH
+from .pair import WIDTH, marks_of, parts
 from .writer import ByQuery, Row, Setting, bits_text, by_subject, expect_text, title_of
 
 #: Characters of a title in the table of subjects.
@@ -54,42 +51,27 @@ class Writer(ByQuery):
     def _alignment(self, row: Row) -> str:
         i, i1, j, j1 = row.query_start, row.query_end, row.target_start, row.target_end
         assert i is not None and i1 is not None and j is not None and j1 is not None
-        query, target = writer.along_query(row, self._table.letters)
-        found, protein = row.alignment(), self._table.protein
-        ops = found.path.columns()
-        same, alike = ops == ord("="), np.isin(ops, list(b"=X"))
-        alike[alike] = found.pair_scores() > 0
-        score = str(row.score).removesuffix(".0")
+        query, target = (text.decode() for text in writer.along_query(row, self._table.letters))
+        score, marks, step = str(row.score).removesuffix(".0"), marks_of(row.alignment()), 1
         if row.bits is not None and row.expect is not None:
             score = f"{bits_text(row.bits)} bits ({score}),  Expect = {expect_text(row.expect, 0)}"
-        match = np.frombuffer(query, np.uint8) if protein else ord("|")
-        marks = np.where(same, match, np.where(alike & protein, ord("+"), ord(" ")))
-        counts = {"Identities": same.sum(), "Positives": (same | alike).sum()}
-        if not protein:
-            del counts["Positives"]
-        counts["Gaps"] = query.count(b"-") + target.count(b"-")
-        size, step, strand = len(ops), 1, "" if protein else " Strand=Plus/Plus\n"
         if row.strand == "minus":
-            j, step, strand, marks = j1 + 1, -1, " Strand=Plus/Minus\n", marks[::-1]
-        said = (f"{x} = {n}/{size} ({writer.percent(n, size)}%)" for x, n in counts.items())
-        width, digits = self.setting.width or WIDTH, len(str(max(i1, j1)))
-        lines = (
-            _lines(f"Query  {{:<{digits}}}  {{}}  {{}}\n", query, i, 1, width),
-            _lines(f"{'':{digits + 9}}{{1}}\n", marks.astype(np.uint8).tobytes(), 0, 1, width),
-            _lines(f"Sbjct  {{:<{digits}}}  {{}}  {{}}\n\n", target, j, step, width),
-        )
-        blocks = chain.from_iterable(zip(*lines, strict=True))
-        return "".join([f" Score = {score}\n {', '.join(said)}\n{strand}\n", *blocks, "\n"])
-
-
-def _lines(form: str, letters: bytes, before: int, step: int, width: int) -> Iterator[str]:
-    """The lines of a sequence: the positions of the first and the last letter behind the position
-    ``before``, which is both if there are gaps alone, and the letters between them."""
-    for at in range(0, len(letters), width):
-        part = letters[at : at + width]
-        count = len(part) - part.count(b"-")
-        yield form.format(before + step * bool(count), part.decode("ascii"), before + step * count)
-        before += step * count
+            j, step, marks = j1 + 1, -1, marks[::-1]
+        protein, same = self._table.protein, marks.count("|")
+        gaps = query.count("-") + target.count("-")
+        strand = "" if protein else f" Strand=Plus/{row.strand.capitalize()}\n"
+        both = zip(query if protein else marks, marks, strict=True)
+        middle = "".join(a if b == "|" else "+" if b == ":" and protein else " " for a, b in both)
+        counts = [("Identities", same), ("Positives", same + marks.count(":")), ("Gaps", gaps)]
+        size, digits, width = len(marks), len(str(max(i1, j1))), self.setting.width or WIDTH
+        said = (f"{x} = {n}/{size} ({writer.percent(n, size)}%)" for x, n in counts[:: 2 - protein])
+        lines = [f" Score = {score}\n {', '.join(said)}\n{strand}\n"]
+        sides = parts(query, i, 1, width), parts(target, j, step, width)
+        for k, ((ours, first, last), (theirs, start, end)) in enumerate(zip(*sides, strict=True)):
+            lines.append(f"Query  {first:<{digits}}  {ours}  {last}\n")
+            lines.append(f"{'':{digits + 9}}{middle[k * width : (k + 1) * width]}\n")
+            lines.append(f"Sbjct  {start:<{digits}}  {theirs}  {end}\n\n")
+        return "".join([*lines, "\n"])
 
 
 def _listed(best: list[Row]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -110,30 +110,34 @@ def digits_of(found: AlignedPair) -> int:
 
 def blocks(found: AlignedPair, width: int) -> Iterator[tuple[str, tuple[Part, Part]]]:
     """The columns of a path, ``width`` at a time: the marks between the letters, and of query and
-    target the letters with gaps, and the positions of the first and the last one, from 1; where
-    there is none, twice that of the letter before."""
+    target what `parts` gives."""
+    marks, minus, (query, target) = marks_of(found), found.strand == "minus", found.aligned
+    start = (found.query_end or 0) + 1 if minus else found.query_start or 0
+    ours = parts(query, start, -1 if minus else 1, width)
+    both = zip(ours, parts(target, found.target_start or 0, 1, width), strict=True)
+    yield from zip(
+        (marks[at : at + width] for at in range(0, len(marks), width)), both, strict=True
+    )
+
+
+def marks_of(found: AlignedPair) -> str:
+    """The mark of each column, along the target."""
     ops = found.path.columns()
     codes = np.full(len(ops), ord(" "), np.uint8)
     alike = found.pair_scores() > 0
     codes[OP_TO_MOVE[ops] == DIAGONAL] = np.where(alike, np.uint8(ord(":")), np.uint8(ord(".")))
     codes[ops == ord("=")] = ord("|")
-    marks = codes.tobytes().decode("ascii")
-    minus = found.strand == "minus"
-    starts = (found.query_end or 0) + 1 if minus else found.query_start, found.target_start
-    bounds = [*range(0, len(ops), width), len(ops)]
-    sides, steps = [], (-1 if minus else 1, 1)
-    for letters, start, step, op in zip(found.aligned, starts, steps, b"DI", strict=True):
-        places = np.full(len(ops) + 1, start or 0)
-        places[1:] += step * np.cumsum(ops != op)
-        ends = places[bounds].tolist()
-        sides.append(
-            [
-                (letters[at:stop], last if before == last else before + step, last)
-                for (at, stop), (before, last) in zip(pairwise(bounds), pairwise(ends), strict=True)
-            ]
-        )
-    parts = (marks[at:stop] for at, stop in pairwise(bounds))
-    yield from zip(parts, zip(*sides, strict=True), strict=True)
+    return codes.tobytes().decode("ascii")
+
+
+def parts(letters: str, before: int, step: int, width: int) -> Iterator[Part]:
+    """Letters with gaps, ``width`` at a time, and the positions of the first and the last one
+    behind the position ``before``; where there is none, twice that of the letter before."""
+    for at in range(0, len(letters), width):
+        part = letters[at : at + width]
+        count = len(part) - part.count("-")
+        yield part, before + step * bool(count), before + step * count
+        before += step * count
 
 
 # What notebooks show: HTML of bounded size

@@ -25,8 +25,6 @@ COLUMNS = {
     "matches": (*_ENDS, *_COUNTS),
     "path": (*_ENDS[:-1], "target_start", "target_end", *_COUNTS, "cigar"),
 }
-#: Further columns of paths.
-MORE_COLUMNS = ("query_coverage", "target_coverage")
 #: Letters on a line of FASTA, unless another number is asked for.
 WIDTH = 60
 _dump = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
@@ -39,7 +37,7 @@ class Tsv(Table):
         super().__init__(setting)
         usual = COLUMNS[setting.output] + ("second_best",) * setting.second_best
         usual += ("evalue", "bits") * setting.expects
-        there = usual + MORE_COLUMNS * (setting.output == "path") + ("target_description",)
+        there = (*usual, "target_description")
         if unknown := [name for name in setting.fields if name not in there]:
             raise InputError(
                 f"{unknown[0]!r} is not a column that is known here: {', '.join(there)}"
@@ -61,19 +59,11 @@ class Tsv(Table):
             "cigar": lambda: [cigar or "*" for cigar in known("cigar")],
             "evalue": lambda: map(writer.six_digits, known("expect")),
             "bits": lambda: map(writer.six_digits, known("bits")),
-            "query_coverage": lambda: _covered(some, "query", 0),
-            "target_coverage": lambda: _covered(some, "target", 1),
             "target_description": lambda: (printable(row.target.description) for row in some),
         }
         for name in ("score", "second_best", "matches", "columns"):
             made[name] = partial(some.numbers, name)
         return [made[name]() if name in made else some.places(name) for name in self._names]
-
-
-def _covered(some: Columns, what: str, side: int) -> Iterable[str]:
-    """The share of each query (0) or target (1) that is aligned."""
-    letters = some.known(f"{what}_end") - some.known(f"{what}_start")
-    return shares(letters / np.maximum([len(pair[side]) for pair in some.pairs], 1))
 
 
 class Bed(Table):
