@@ -102,7 +102,7 @@ def test_the_plan_is_that_of_the_beginning() -> None:
 
 def test_a_matrix_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     values, made = np.where(np.eye(4), 2, -3), list[Any]()
-    spy(monkeypatch, scoring, "substitution_scores", before=made.append)
+    spy(monkeypatch, scoring, "substitution_scores", before=lambda *given: made.append(given))
     aligner = pysw_cl.Aligner((values, "ACGT"), 2, plan=REFERENCE)
     values[:] = -9  # the caller's array may change
     for output in ("score", "path"):
