@@ -74,8 +74,7 @@ def write(
     fields : sequence of str, optional
         For "blast6" and "blast7": the columns, by BLAST's names; for "tsv": by its own.
     width, limit : int, optional
-        For "pair", "blast0", "fasta" and "hits" the letters on a line; for "pair" the columns
-        that are shown.
+        For "pair", "blast0", "fasta", "hits" the letters on a line; for "pair" the columns shown.
     **asked
         With ``pairs``: the arguments that `align_many` was given.
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from ..errors import printable
 from . import plot as one_plot
+from .formats.pair import cut
 
 #: The most hits of a query, the most queries, and the most characters of a name that are shown.
 MOST, MOST_QUERIES, NAME = 50, 8, 30
@@ -32,18 +32,20 @@ def _draw(found: Sequence[Any], axes: Any = None) -> Any:
 
 
 def _bars(axes: Any, hits: Any) -> None:
-    """A bar for each hit, from its first to its last query letter."""
+    """A line for each subject, with a bar for each hit, along its query letters."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
     some = [hit for hit in hits[:MOST] if len(hit.path)]
     scores = [hit.score for hit in some]
     colours: Any = ScalarMappable(Normalize(min([0, *scores]), max([1, *scores])), "viridis_r")
-    starts, lines = [hit.query_start for hit in some], range(len(some))
+    numbers = dict.fromkeys(hit.number for hit in some)
+    lines = [[*numbers].index(hit.number) for hit in some]
+    starts = [hit.query_start for hit in some]
     sizes = [hit.query_end - hit.query_start for hit in some]
     axes.barh(lines, sizes, left=starts, color=colours.to_rgba(scores))
     axes.set_yticks(lines, [_name(hit.target.name, "target") for hit in some], fontsize="small")
-    axes.set(xlim=(0, len(hits.query)), ylim=(max(1, len(some)) - 0.4, -0.6))
+    axes.set(xlim=(0, len(hits.query)), ylim=(max(1, len(numbers)) - 0.4, -0.6))
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.figure.colorbar(colours, ax=axes, label="score")
@@ -52,5 +54,4 @@ def _bars(axes: Any, hits: Any) -> None:
 
 
 def _name(name: str, default: str) -> str:
-    text = printable(name) or default
-    return (text if len(text) <= NAME else f"{text[: NAME - 3]}...").replace("$", r"\$")
+    return (cut(name, NAME) or default).replace("$", r"\$")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,13 @@ def test_bars_lie_where_the_hits_do() -> None:
     assert len(set(colours)) == 4
     (bar,) = (one for one in axes.figure.axes if one is not axes)
     assert (bar.get_ylabel(), bar.get_ylim()[1]) == ("score", hits[0].score)
+
+
+def test_hits_of_one_subject_share_a_line() -> None:
+    hits = hits_of()
+    more = [replace(hits[2], number=0), replace(hits[3], number=1)]
+    axes = axes_of(pysw_cl.Hits(hits.query, [*hits[:2], *more]))
+    assert [round(bar.get_y() + 0.4) for bar in axes.patches] == [0, 1, 0, 1]
 
 
 def test_many_hits_and_none() -> None:

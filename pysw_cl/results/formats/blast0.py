@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from . import blast, writer
 from .columns import Columns
-from .pair import WIDTH, marks_of, parts
+from .pair import WIDTH, cut, marks_of, parts
 from .writer import ByQuery, Row, Setting, bits_text, by_subject, expect_text, title_of
 
 #: Characters of a title in the table of subjects.
@@ -84,8 +84,7 @@ def _listed(best: list[Row]) -> Iterator[str]:
     yield f"{'Sequences producing significant alignments:':69}{'(Bits)  Value' * known}\n\n"
     width = max(6, *(len(score) for score, _ in said)) + 2
     for row, (score, expect) in zip(best, said, strict=True):
-        title = title_of(row.target, "target")
-        title = title if len(title) <= TITLE else f"{title[: TITLE - 3]}..."
+        title = cut(title_of(row.target, "target"), TITLE)
         yield f"{title:{TITLE}}  {score:{width}}{expect}".rstrip() + "\n"
 
 

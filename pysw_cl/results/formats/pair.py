@@ -151,7 +151,7 @@ def html(found: AlignedPair) -> str:
         alike, other, gap = _span(":", ":"), _span(".", "."), _span("-", " ")
         legend = f"| match, {alike} mismatch with a positive score, {other} any other mismatch, "
         lines.append(f"{legend}{gap} gap")
-        layout: Any = [_cut(name, NAME) for name in _names(found)], digits_of(found), WIDTH, True
+        layout: Any = [cut(name, NAME) for name in _names(found)], digits_of(found), WIDTH, True
         if columns <= 2 * SHOWN:
             lines += _lines(found, *layout)
         else:
@@ -172,12 +172,12 @@ def _facts(found: AlignedPair) -> str:
         shown = ["?" if place is None else f"{place:,}" for place in places]
         span = "" if places == [None, None] else f" [{shown[0]}, {shown[1]})"
         minus = ", reverse complement" if what == "query" and found.strand == "minus" else ""
-        name = escape(_cut(sequence.name, TITLE))
+        name = escape(cut(sequence.name, TITLE))
         said.append(f"{what:<6}{span} of {len(sequence):,} letters{minus} {name}".rstrip())
     return "\n".join(said)
 
 
-def _cut(name: str, most: int) -> str:
+def cut(name: str, most: int) -> str:
     """A name on one line, cut if it is long."""
     text = printable(name)
     return text if len(text) <= most else text[: most - 3] + "..."

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from ...errors import InputError, printable
+from ...errors import InputError, choice, printable
 from ...sequences.alphabet import folds_case
 from ..aligned_pair import FIELDS, MORE_FIELDS
 from . import writer
@@ -37,11 +37,8 @@ class Tsv(Table):
         super().__init__(setting)
         usual = COLUMNS[setting.output] + ("second_best",) * setting.second_best
         usual += ("evalue", "bits") * setting.expects
-        there = (*usual, "target_description")
-        if unknown := [name for name in setting.fields if name not in there]:
-            raise InputError(
-                f"{unknown[0]!r} is not a column that is known here: {', '.join(there)}"
-            )
+        for name in setting.fields:
+            choice(name, "a column of these results", (*usual, "target_description"))
         self._names = setting.fields or usual
 
     def header(self) -> str:

@@ -268,9 +268,8 @@ def by_subject(rows: Iterable[Row]) -> list[list[Row]]:
     named: dict[object, list[list[Row]]] = {}
     for row in rows:
         alike = named.setdefault(row.target.name or id(row.target), [])
-        own = next((one for one in alike if is_same(one[0].target, row.target)), None)
-        if own is None:
-            own = []
+        own = next((one for one in alike if is_same(one[0].target, row.target)), [])
+        if not own:
             alike.append(own)
             found.append(own)
         own.append(row)
