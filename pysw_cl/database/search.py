@@ -24,7 +24,7 @@ from ..errors import InputError, InputWarning, PyswError, is_iterable, warn
 from ..opencl.several import devices_of
 from ..planning.plan import Plan
 from ..results.stats import Stats
-from ..scoring.positions import PositionMatrix
+from ..scoring.positions import USUAL, PositionMatrix
 from ..scoring.scoring import Scoring, made_of, names_of
 from ..sequences.sequence import Sequence, as_sequence
 from .database import Database
@@ -236,7 +236,7 @@ class Searcher:
                 own = options
                 if matrix is not None:
                     scoring = matrix.scoring(options.gap_cost)
-                    own = replace(options, sub_score=scoring, wildcard=None, unknown="error")
+                    own = replace(options, **USUAL | {"sub_score": scoring})
                 while shared := [one for one, _ in islice(some, self._at_once(own, matrix))]:
                     with self._alone():
                         found = self._pass(shared, own, matrix, tell)

@@ -207,6 +207,24 @@ def test_search(mode: str, output: Any) -> None:
         )
 
 
+@pytest.mark.parametrize("plan", [None, {"engine": "reference"}], ids=str)
+@pytest.mark.parametrize("mode", ["local", "global"])
+def test_a_search_with_a_position_matrix_among_its_queries(mode: Any, plan: Any) -> None:
+    """Which has scores of its own."""
+    own = pysw_cl.PositionMatrix(np.where(np.eye(4), 3, -2), "ACGT", "ACGT")
+    targets, given = ["TTACGTAA", "ACAT", "GGGT"], {"mode": mode, "plan": plan, "top": None}
+    how = {"sub_score": (1, -3), "iupac": "match", "wildcard": "B", "unknown": "N"}
+    found = [*pysw_cl.search([own, "ACRT"], targets, **given, **how)]
+    alone = [
+        *pysw_cl.search(own, targets, **given),
+        *pysw_cl.search("ACRT", targets, **given, **how),
+    ]
+    assert [[key(hit) for hit in hits] for hits in found] == [
+        [key(hit) for hit in hits] for hits in alone
+    ]
+    assert found[1][0].score == best("ACRT", targets[found[1][0].number], mode)["score"]
+
+
 def test_score_matrix_aligner_and_paths() -> None:
     pairs = texts(np.random.default_rng(9), 9, 25)
     sequences = [b for _, b in pairs]
