@@ -254,6 +254,7 @@ def _searched(pairs: list[tuple[str, str]], table: Any, options: dict[str, Any])
     queries, targets = ([pair[side] for pair in pairs] for side in (0, 1))
     known = {name: options[name] for name in names_of(pysw_cl.search) if name in options}
     asked: dict[str, Any] = {**known, "output": "ends", "top": None, "min_score": -(1 << 40)}
+    asked["evalues"] = "none"
     found = table.copy()
     for k, hits in enumerate(pysw_cl.search(queries[:SEARCHED], targets, **asked)):
         hit = next(one for one in hits if one.number == k)

@@ -5,13 +5,15 @@
 
 Draws queries, databases and scorings so that lengths lie beside what begins or ends something:
 lanes, panels, strips, subjects that are too long, scores at the limits of 8, 11 and 16 bits.  Every
-score of the engine is compared with that of the same two sequences as a pair.  Prints the cases by
-feature; a difference is printed with its seed, and the exit code is 1.
+score of the engine is compared with that of the same two sequences as a pair.  Hits that are chosen
+and ordered by E-value, bit score, identity and coverage are compared with those of a plain program.
+Prints the cases by feature; a difference is printed with its seed, and the exit code is 1.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import time
 import warnings
 from collections import Counter
@@ -96,6 +98,67 @@ def wrong(rng: np.random.Generator, device: str, features: Counter[str]) -> int:
     return bad
 
 
+def log_evalue(score: float, m: int, n: int, letters: int) -> float:
+    """The logarithm of the E-value with BLOSUM62, 10 + k, by the formulas of Park et al. (2012)."""
+    rate, k, g = 0.243, 0.024, 2 * (10 + 1)
+    a, b = 2.5, g * (0.7916 - 2.5)
+    alpha, beta = 83.1787, g * (4.96466 - 83.1787)
+    sigma, tau = 85.0656, g * (4.96466 - 85.0656)
+    spread = math.sqrt(max(2 * alpha / rate, alpha * score + beta))
+    rooms = []
+    for length in (m, n):
+        left = length - (a * score + b)
+        often = math.erfc(-left / spread / math.sqrt(2)) / 2
+        density = math.exp(-((left / spread) ** 2) / 2) / math.sqrt(2 * math.pi)
+        rooms.append((left * often + spread * density, often))
+    area = rooms[0][0] * rooms[1][0]
+    area += max(2 * sigma / rate, sigma * score + tau) * rooms[0][1] * rooms[1][1]
+    return math.log(max(area * k * letters / n, 1e-300)) - rate * score
+
+
+def wrong_hits(rng: np.random.Generator, device: str, features: Counter[str]) -> int:
+    """Draw a search whose hits are chosen, and check it; the number of wrong lists."""
+    queries, subjects, *_ = draw(rng)
+    subjects = [subjects[k] for k in rng.permutation(len(subjects))]
+    scoring: dict[str, Any] = {"sub_score": "BLOSUM62", "gap_cost": (10, 1), "device": device}
+    letters = int(rng.choice([sum(map(len, subjects)), 10**6, 10**9]))
+    limits: dict[str, Any] = {"top": int(rng.integers(1, 60)) if rng.random() < 0.8 else None}
+    for name, values in (
+        ("max_evalue", (1e-30, 1e-3, 1, 100)), ("min_bits", (15, 25, 60)),
+        ("min_identity", (0.3, 0.5, 1)), ("min_coverage", (0.2, 0.7)), ("min_score", (20, 60)),
+    ):  # fmt: skip
+        if rng.random() < 0.3:
+            limits[name] = float(rng.choice(values))
+    features.update(["hits", *limits])
+    asked = {**limits, "output": "path", "db_letters": letters}
+    found, bad = list(pysw_cl.search(queries, subjects, **scoring, **asked)), 0
+    for query, hits in zip(queries, found, strict=True):
+        rows = pysw_cl.align_many(
+            [(query.tobytes(), one.tobytes()) for one in subjects], output="path", **scoring
+        )
+        wanted = []
+        for number, (row, one) in enumerate(zip(rows, subjects, strict=True)):
+            log = log_evalue(row["score"], len(query), len(one), letters)
+            bits = (0.243 * row["score"] - math.log(0.024)) / math.log(2)
+            if (
+                row["score"] >= limits.get("min_score", 1)
+                and log <= math.log(limits.get("max_evalue", 1e300)) + 1e-12
+                and bits >= limits.get("min_bits", -math.inf)
+                and row["matches"] >= limits.get("min_identity", 0) * row["columns"]
+                and row["query_end"] - row["query_start"]
+                >= limits.get("min_coverage", 0) * len(query)
+            ):
+                wanted.append((log, -row["score"], number))
+        wanted = sorted(wanted)[: limits["top"]]
+        same = [hit.number for hit in hits] == [number for *_, number in wanted]
+        same = same and all(
+            math.isclose(hit.expect or 0, math.exp(log), rel_tol=1e-6, abs_tol=1e-300)
+            for hit, (log, *_) in zip(hits, wanted, strict=True)
+        )
+        bad += not same
+    return bad
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--device", default="auto")
@@ -106,10 +169,11 @@ def main() -> int:
     features, failed, number = Counter[str](), 0, 0
     until = time.monotonic() + args.seconds
     while time.monotonic() < until:
-        bad = wrong(np.random.default_rng([args.seed, number]), args.device, features)
+        check = wrong if number % 4 else wrong_hits
+        bad = check(np.random.default_rng([args.seed, number]), args.device, features)
         if bad:
             failed += 1
-            print(f"seed {args.seed}, case {number}: {bad} scores are wrong", flush=True)
+            print(f"seed {args.seed}, case {number}: {bad} are wrong", flush=True)
         number += 1
     for name, count in sorted(features.items()):
         print(f"{name:24} {count}")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .database.hits import Hit as Hit, Hits as Hits
     from .database.matrix import score_matrix as score_matrix
     from .database.search import Searcher as Searcher, search as search
+    from .database.statistics import score_statistics as score_statistics
     from .drivers.prepared import Batch as Batch
     from .drivers.progress import Stage as Stage
     from .errors import PyswError as PyswError
@@ -57,6 +58,7 @@ _HOME = {
         "database.hits": "Hit Hits",
         "database.matrix": "score_matrix",
         "database.search": "Searcher search",
+        "database.statistics": "score_statistics",
         "drivers.prepared": "Batch",
         "drivers.progress": "Stage",
         "errors": "PyswError",

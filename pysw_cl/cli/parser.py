@@ -216,7 +216,21 @@ OPTIONS = {
         "the N best targets of each query, the best first; the order of the file where scores are "
         "equal"),
     "--ties": Option(bool, None, False,
-        "also all hits that score as much as the last of the N best"),
+        "also all hits that are as good as the last of the N best"),
+    "--stats": Option(("auto", "library", "none"), None, "auto",
+        "where E-values and bit scores come from: auto: NCBI's parameters, or ones that are fitted "
+        "to random sequences, once a scoring; for mode local; library: the scores of this search, "
+        "in any mode; none: leave them out (default: auto)", "evalues"),
+    "--db-letters": Option(int, "N", None,
+        "E-values of a search of N letters, of which DB may be a part (default: those of DB)"),
+    "--max-evalue": Option(number, "E", None, "leave out hits with a higher E-value"),
+    "--min-bits": Option(number, "N", None, "leave out hits with a lower bit score"),
+    "--min-identity": Option(number, "SHARE", None,
+        "leave out hits of which a smaller share of the columns, 0 to 1, are matches"),
+    "--min-coverage": Option(number, "SHARE", None,
+        "leave out hits that align a smaller share of the query's letters, 0 to 1"),
+    "--exclude-self": Option(bool, None, False,
+        "leave out sequences with the query's name and letters"),
     "--alignments": Option(count, "K", None,
         "up to K local alignments a pair that share no aligned pair of letters, best first, which "
         "score at least 1 or --min-score; pairs are compared one after the other then, not many "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 from ..results.formats import FORMATS
@@ -25,18 +26,25 @@ def add_to(commands: Any) -> None:
             "search queries.fa sprot.pswdb        the ten best hits of each query, as PAF",
             "search --outfmt 7 -o hits.b7 queries.fa sprot.pswdb",
             "search --output score --top all --min-score 100 query.fa proteins.fa.gz",
+            "search --max-evalue 1e-3 --min-coverage 0.8 --outfmt 6 queries.fa sprot.pswdb",
         ),
     )
     parser.add_argument("queries", metavar="QUERIES")
     parser.add_argument("db", metavar="DB")
     best = (
-        "the N best hits of each query, the best first, or all; the first ones in DB's source "
-        "where scores are equal (default: 10)"
+        "the N best hits of each query, or all: the lowest E-value first, then the highest score, "
+        "then the first one in DB's source (default: 10)"
     )
     parser.declare("hits", "--top", type=top, default=10, help=best)
     parser.declare("hits", "--ties")
     least = "the least score of a hit (default: in local mode above 0)"
     parser.declare("hits", "--min-score", help=least)
+    parser.declare("hits", "--max-evalue --min-bits --min-identity --min-coverage --exclude-self")
+    more = (
+        "up to K alignments with each subject that share no aligned pair of letters, the best first"
+    )
+    parser.declare("hits", "--alignments", default=1, help=more)
+    parser.declare("E-values", "--stats --db-letters")
     parser.declare("comparison", "--mode --free-ends")
     parser.declare("scoring", SCORING)
     parser.declare("output", f"--output {FORMAT} -o -v")
@@ -75,7 +83,8 @@ def run(args: Namespace) -> int:
         searched["targets"] = len(searcher.db)
         if FORMATS[args.outfmt.name].lists_targets:
             listed += ((one.name, len(one)) for one in searcher.db if len(one))
-        to.begin_results(args.outfmt.name, setting)
+        expects = options.evalues == "library" or searcher.statistics(options) is not None
+        to.begin_results(args.outfmt.name, replace(setting, expects=expects))
         to.begin_part()
         for hits in searcher.passes(read_sequences(args.queries), options, to.bar):
             searched["queries"] += 1

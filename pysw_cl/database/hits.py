@@ -1,17 +1,17 @@
-"""Hits: which sequences of a database are the best, as the scores of one part after the other come
-in, and what is found out about these, many pairs at once."""
+"""Hits: the best sequences of a database, and what is found out about them, many pairs at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..api.align import align_top_with
 from ..api.pair_aligner import PairAligner
-from ..drivers.options import ManyOptions, Resources, SearchOptions
+from ..drivers.options import ManyOptions, Resources, SearchOptions, TopOptions
 from ..errors import InternalError
 from ..results.alignment import Alignment
 from ..results.formats.columns import TableRows
@@ -21,10 +21,7 @@ from ..scoring.positions import PositionMatrix
 from ..scoring.scoring import made_of
 from ..sequences.sequence import Sequence
 from .database import Database
-
-Ints = NDArray[np.int64]
-#: Scores by which the others are chosen that are sorted.
-SAMPLE = 1 << 14
+from .selection import Best, Ints
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,46 +32,16 @@ class Hit(Alignment):
 
 
 class Hits(list[Hit]):
-    """The hits of a ``query``, a `Sequence`: the highest score first, among equals the first one in
-    the source of the database."""
+    """The hits of a ``query``, a `Sequence`: the lowest E-value first, or the highest score where
+    there are none, and among equals the first one in the source of the database."""
 
     def __init__(self, query: Sequence, hits: Iterable[Hit] = ()) -> None:
         super().__init__(hits)
         self.query = query
 
 
-class Best:
-    """The hits that score ``least``, and with ``top`` are among so many best ones: the highest
-    score first, then the first one in the source; with ``ties`` all that score as much as the last
-    of these, too.  ``records``: the places in the source of some ranks.
-
-    What is kept does not depend on the parts, nor on their order."""
-
-    def __init__(
-        self, least: int, top: int | None, ties: bool, records: Callable[[Ints], Ints]
-    ) -> None:
-        self._least, self._top, self._ties, self._of = least, top, ties, records
-        self.scores, self.ranks, self.records = (np.zeros(0, np.int64) for _ in range(3))
-
-    def add(self, scores: NDArray[np.integer[Any]], first: int) -> None:
-        """The scores of subjects from the rank ``first`` on."""
-        least, top = self._least, self._top
-        if top is not None and len(scores) > top:  # the longest ones tell what most cannot reach
-            some = scores[: max(4 * top, SAMPLE)]
-            least = max(least, int(np.partition(some, len(some) - top)[-top]))
-        at = np.flatnonzero(scores >= least)
-        if not len(at):
-            return
-        ranks = first + at
-        new = scores[at].astype(np.int64), ranks, self._of(ranks)
-        old = self.scores, self.ranks, self.records
-        every = [np.concatenate(pair) for pair in zip(old, new, strict=True)]
-        order = np.lexsort((every[2], -every[0]))
-        if top is not None and len(order) >= top:
-            self._least = int(every[0][order[top - 1]])
-            equal = np.count_nonzero(every[0] >= self._least)
-            order = order[: equal if self._ties else top]
-        self.scores, self.ranks, self.records = (column[order] for column in every)
+#: Candidates that are aligned beside those that are wanted, where some may not be chosen.
+MORE = 4
 
 
 class HitAligner:
@@ -84,8 +51,9 @@ class HitAligner:
         self._options = options
         self._common: dict[str, Any] = {"mode": options.mode, "scoring": options.scoring}
         self._common["free_ends"] = options.free
+        self._resources = replace(resources, progress=None)
         asked = made_of(ManyOptions, {**vars(options), "min_score": None})
-        self._pairs = PairAligner(asked, replace(resources, progress=None))
+        self._pairs = PairAligner(asked, self._resources)
 
     def close(self) -> None:
         """Free the device's memory."""
@@ -96,20 +64,84 @@ class HitAligner:
         db: Database,
         queries: list[Sequence],
         best: list[Best],
+        options: SearchOptions,
         matrix: PositionMatrix | None = None,
     ) -> tuple[list[Hits], Stats]:
-        """The hits of each query, whose scores are known, and what they cost.  ``matrix``: it
-        stands in the place of all queries."""
-        every = list(zip(queries, best, strict=True))
-        targets = {rank: db.sequence(rank) for one in best for rank in one.ranks.tolist()}
-        pairs = [(query, targets[rank]) for query, one in every for rank in one.ranks.tolist()]
-        table, stats = self._table(pairs, np.concatenate([one.scores for one in best]), matrix)
-        rows = iter(TableRows(pairs, table, self._common))
-        found = list[Hits]()
-        for query, one in every:
-            own = zip(one.records.tolist(), rows, strict=False)
-            found.append(Hits(query, (Hit(**vars(row.alignment()), number=k) for k, row in own)))
-        return found, stats
+        """The hits of each query, whose scores are known, and what they cost.  ``options`` differ
+        from those of before in what hits are chosen by.  ``matrix``: it stands in the place of all
+        queries."""
+        cost, self._options = Stats(), options
+        if self._options.chosen:
+            found = [
+                self._chosen(db, *each, matrix, cost) for each in zip(queries, best, strict=True)
+            ]
+        else:
+            some = [(*each, slice(None)) for each in zip(queries, best, strict=True)]
+            found = self._aligned(db, some, matrix, cost)
+        if self._options.alignments > 1:
+            for own, one in zip(found, best, strict=True):
+                own[:] = [each for hit in own for each in self._apart(hit, one, matrix, cost)]
+        return found, cost
+
+    def _aligned(
+        self,
+        db: Database,
+        some: list[tuple[Sequence, Best, slice]],
+        matrix: PositionMatrix | None,
+        cost: Stats,
+    ) -> list[Hits]:
+        """The hits of queries in these spans of those that are the best by their scores."""
+        targets = {rank: db.sequence(rank) for _, one, span in some for rank in one.of(span)}
+        pairs = [(query, targets[rank]) for query, one, span in some for rank in one.of(span)]
+        scores = np.concatenate([one.scores[span] for _, one, span in some])
+        table, stats = self._table(pairs, scores, matrix)
+        cost.add(stats)
+        rows, found = iter(TableRows(pairs, table, self._common)), list[Hits]()
+        for query, one, span in some:
+            own = zip(one.facts(span), rows, strict=False)
+            found.append(Hits(query, (Hit(**{**vars(row.alignment()), **x}) for x, row in own)))
+        return found
+
+    def _chosen(
+        self,
+        db: Database,
+        query: Sequence,
+        one: Best,
+        matrix: PositionMatrix | None,
+        cost: Stats,
+    ) -> Hits:
+        """The hits of a query that are chosen by their alignments, too."""
+        options, found, last = self._options, Hits(query), None
+        at, count, top = 0, (options.top or len(one.ranks)) + MORE, options.top
+        while at < len(one.ranks) and (options.ties or top is None or len(found) < top):
+            span = slice(at, at + count)
+            (some,) = self._aligned(db, [(query, one, span)], matrix, cost)
+            for key, hit in zip(one.keys[span].tolist(), some, strict=True):
+                if top is not None and len(found) >= top and (not options.ties or key != last):
+                    return found
+                if _suits(hit, options):
+                    found.append(hit)
+                    last = key
+            at, count = at + count, 2 * count
+        return found
+
+    def _apart(
+        self, hit: Hit, one: Best, matrix: PositionMatrix | None, cost: Stats
+    ) -> Iterator[Hit]:
+        """A hit, and further alignments with its subject that share no pair of letters with it."""
+        asked = {**vars(self._options), "k": self._options.alignments, "output": "path"}
+        scale = self._options.scoring.scale
+        asked["min_score"] = max(one.least, 1) / scale
+        options = made_of(TopOptions, asked)
+        found = align_top_with(matrix or hit.query, hit.target, options, self._resources, True)
+        yield hit
+        for more in found[1:]:
+            cost.add(more.stats)
+            score, length = np.array([round(more.score * scale)]), np.array([len(hit.target)])
+            keys = one.keys_of(score, length)
+            further = Hit(**{**vars(more), **one.meaning(keys, score)[0]}, number=hit.number)
+            if keys[0] <= one.highest and _suits(further, self._options):
+                yield further
 
     def _table(
         self,
@@ -145,6 +177,20 @@ class HitAligner:
             start, cigar = (m, "") if options.free.lead_target else (0, f"{m}I")
         row = {"score": score, "query_start": start, "query_end": end, "cigar": cigar}
         return {**row, "target_start": 0, "target_end": 0, "matches": 0, "columns": end - start}
+
+
+def _suits(hit: Hit, options: SearchOptions) -> bool:
+    """Is a hit one that the options choose?"""
+    query, target = hit.query, hit.target
+    same = options.exclude_self and (query.name, len(query)) == (target.name, len(target))
+    if same and (query.read() == target.read()).all():
+        return False
+    if options.min_identity is not None and (hit.identity or 0) < options.min_identity:
+        return False
+    if options.min_coverage is None:
+        return True
+    columns = (hit.query_end or 0) - (hit.query_start or 0)
+    return columns >= options.min_coverage * len(query)
 
 
 def score_of_empty(m: int, options: SearchOptions) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..api.advice import Tally, advise_tally, warn_of_letters
 from ..api.align import told
-from ..drivers.options import Output, Resources, SearchOptions
+from ..drivers.options import EValuesOf, Output, Resources, SearchOptions
 from ..drivers.problem import Mode
 from ..drivers.progress import Progress, Stage
 from ..engines.search.contract import SearchEngine
@@ -26,10 +26,13 @@ from ..planning.plan import Plan
 from ..results.stats import Stats
 from ..scoring.positions import USUAL, PositionMatrix
 from ..scoring.scoring import Scoring, made_of, names_of
+from ..scoring.statistics.law import ScoreStatistics
 from ..sequences.sequence import Sequence, as_sequence
 from .database import Database
 from .engine import search_engine
-from .hits import Best, HitAligner, Hits, score_of_empty
+from .hits import HitAligner, Hits, score_of_empty
+from .selection import Best, EValues
+from .statistics import law_of_search
 
 #: Queries of one pass over a database that stays on the device, if not all hits are kept, and over
 #: one that is read for each pass.
@@ -46,6 +49,14 @@ def search(
     min_score: float | None = None,
     ties: bool = False,
     output: Output = "ends",
+    evalues: EValuesOf = "auto",
+    db_letters: int | None = None,
+    max_evalue: float | None = None,
+    min_bits: float | None = None,
+    min_identity: float | None = None,
+    min_coverage: float | None = None,
+    alignments: int = 1,
+    exclude_self: bool = False,
     mode: Mode = "local",
     free_ends: bool | tuple[bool, ...] = False,
     sub_score: Any = "BLOSUM62",
@@ -69,13 +80,31 @@ def search(
     db : Database, path, or iterable of sequences
         What they are searched in; a path is that of a database or of a file of sequences.
     top : int or None
-        At most so many hits a query, those with the highest scores; among equal scores the first
-        ones in the source of the database.  None: all.
+        Hits with at most so many sequences a query: those with the lowest E-values, which are not
+        rounded; among equal ones, or where there are none, those with the highest scores, and then
+        the first ones in the source of the database.  None: all.
     min_score : number, optional
         The least score of a hit, in units of ``sub_score``.  By default it is above 0 in mode
         "local", and any score does otherwise.
     ties : bool
-        With ``top``: also give all sequences that score as much as the last hit.
+        With ``top``: also give all sequences that are as good as the last hit.
+    evalues : "auto", "library" or "none"
+        Where ``expect`` and ``bits`` of hits come from.  "auto": in mode "local" from what
+        `score_statistics` has, fitted to random sequences with the composition of the database
+        where it is not NCBI's; in mode "global" there are none.  "library": from the scores of this
+        search, in any mode.
+    db_letters : int, optional
+        E-values are those of a search of so many letters (default: those of the database), of which
+        the database may be a part.
+    max_evalue, min_bits : number, optional
+        The highest E-value and the least bit score of a hit.
+    min_identity, min_coverage : number from 0 to 1, optional
+        The least ``identity`` of a hit, and the least share of the query's letters that it aligns.
+    alignments : int
+        Up to so many alignments with each of these sequences, which share no pair of letters, as
+        `align_top` finds them; further ones are good enough, too.  For mode "local".
+    exclude_self : bool
+        Leave out sequences with the query's name and letters.
     output : "score", "ends" or "path"
         How much is found out about the hits: the score alone, where the best alignment ends, or
         all of it, from which their texts, files and tables are made.
@@ -170,6 +199,14 @@ class Searcher:
         min_score: float | None = None,
         ties: bool = False,
         output: Output = "ends",
+        evalues: EValuesOf = "auto",
+        db_letters: int | None = None,
+        max_evalue: float | None = None,
+        min_bits: float | None = None,
+        min_identity: float | None = None,
+        min_coverage: float | None = None,
+        alignments: int = 1,
+        exclude_self: bool = False,
         progress: Progress | bool | None = None,
     ) -> Iterator[Hits]:
         """Search queries; see :func:`search`."""
@@ -278,6 +315,13 @@ class Searcher:
             self._engine_of = options.scoring
         return self._engine
 
+    def statistics(
+        self, options: SearchOptions, matrix: PositionMatrix | None = None
+    ) -> ScoreStatistics | None:
+        """Where E-values come from before a search; None: nowhere."""
+        resources = replace(self._resources, device=self._devices[0], progress=None)
+        return law_of_search(self.db.letters, options, resources, matrix)
+
     def _at_once(self, options: SearchOptions, matrix: PositionMatrix | None) -> int:
         """How many queries share a pass."""
         with self._alone():
@@ -294,7 +338,12 @@ class Searcher:
     ) -> list[Hits]:
         """The hits of some queries, by one pass over the database."""
         started, engine, db = perf_counter(), self._ready(options, matrix), self.db
-        best = [Best(options.least, options.top, options.ties, db.records) for _ in queries]
+        law = self.statistics(options, matrix)
+        size = options.db_letters or db.total_letters
+        best = []
+        for query in queries:
+            own = None if law is None else EValues(law, options.scoring.scale, len(query), size)
+            best.append(Best(options, db, own))
         letters, failed = [query.read() for query in queries], len(engine.failed)
         try:
             stay = db.total_letters <= engine.most_letters
@@ -315,7 +364,7 @@ class Searcher:
             if (key := (options.output, id(device))) not in self._aligners:
                 resources = replace(self._resources, device=device)
                 self._aligners[key] = HitAligner(options, resources)
-            hits, stats = self._aligners[key].hits(db, queries, best, matrix)
+            hits, stats = self._aligners[key].hits(db, queries, best, options, matrix)
         except BaseException:
             self._free()
             raise

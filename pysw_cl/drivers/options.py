@@ -37,6 +37,8 @@ from .problem import NO_FREE_ENDS, FreeEnds, check_mode
 from .progress import Progress
 
 Output = Literal["score", "ends", "path"]
+#: Where the E-values of a search come from.
+EValuesOf = Literal["auto", "library", "none"]
 MatrixOutput = Literal["score", "distance"]
 ManyOutput = Literal["score", "ends", "matches", "path"]
 _set = object.__setattr__
@@ -69,14 +71,24 @@ def _from_zero(value: Any) -> bool:
     return is_number(value) and value >= 0
 
 
+def _is_share(value: Any) -> bool:
+    return _from_zero(value) and value <= 1
+
+
 #: What checks an argument, and gives the value that is kept, by its name.
 CHECKS: dict[str, Callable[[Any, str], Any]] = {
     **dict.fromkeys(("allow_odd_scoring", "kernel_times", "left_align"), flag),
-    **dict.fromkeys(("prune", "second_best", "ties"), flag),
+    **dict.fromkeys(("prune", "second_best", "ties", "exclude_self"), flag),
     **dict.fromkeys(("min_score", "highest"), _none_or(is_number, "a number or None")),
     **dict.fromkeys(("query_range", "target_range"), as_range),
     "mode": check_mode,
     "k": partial(whole_number, least=1),
+    "alignments": partial(whole_number, least=1),
+    "evalues": lambda evalues, name: choice(evalues, name, get_args(EValuesOf)),
+    "db_letters": lambda n, name: None if n is None else whole_number(n, name, 1),
+    "min_bits": _none_or(is_number, "a number or None"),
+    "max_evalue": _none_or(_from_zero, "a number from 0 on or None"),
+    **dict.fromkeys(("min_identity", "min_coverage"), _none_or(_is_share, "from 0 to 1, or None")),
     "top": lambda top, name: None if top is None else whole_number(top, name, 1),
     "min_separation": partial(whole_number, least=0),
     "progress": _none_or(
@@ -258,6 +270,34 @@ class SearchOptions(ModeOptions):
     top: int | None = 10
     min_score: float | None = None
     ties: bool = False
+    evalues: str = "auto"
+    db_letters: int | None = None
+    max_evalue: float | None = None
+    min_bits: float | None = None
+    min_identity: float | None = None
+    min_coverage: float | None = None
+    alignments: int = 1
+    exclude_self: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        shares = self.min_identity, self.min_coverage
+        if self.output != "path" and (shares != (None, None) or self.alignments > 1):
+            names = "min_identity, min_coverage and more alignments than 1"
+            raise InputError(f"{names} need a path: output='path', not {self.output!r}")
+        if self.alignments > 1 and self.mode != "local":
+            raise InputError("more alignments than 1 of a subject are for mode='local'")
+        if self.mode != "local" and self.evalues == "auto":
+            _set(self, "evalues", "none")
+        if self.evalues == "none" and (self.max_evalue, self.min_bits) != (None, None):
+            raise InputError(
+                "max_evalue and min_bits need E-values; in mode 'global' evalues='library' has them"
+            )
+
+    @property
+    def chosen(self) -> bool:
+        """Are hits chosen by more than their scores?"""
+        return self.exclude_self or (self.min_identity, self.min_coverage) != (None, None)
 
     @property
     def least(self) -> int:

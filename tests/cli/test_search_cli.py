@@ -98,10 +98,10 @@ def test_formats_and_files(
     _, _, err = run(capsys, "search", "-v", "--mode", "global", "--min-score", "5", *files)
     assert "18 pairs:" in err and "GCUPS" in err
     dna = fasta(tmp_path / "dna.fa", ("d0", "ACGTACGT"), ("d1", "TTTTACGT"))
-    sam = run(capsys, "search", "--match", "1", "--outfmt", "sam", dna, dna)[1]
+    sam = run(capsys, "search", "--stats", "none", "--match", "1", "--outfmt", "sam", dna, dna)[1]
     assert sam.count("@SQ") == 2 and sam.count("AS:i:8") == 2
     hole = fasta(tmp_path / "hole.fa", ("d0", "ACGTACGT"), ("empty", ""))
-    assert "empty" not in run(capsys, "search", "--match", "1", "--outfmt", "sam", dna, hole)[1]
+    assert "empty" not in run(capsys, "search", "--stats", "none", "--match", "1", "--outfmt", "sam", dna, hole)[1]
 
 
 def test_what_is_wrong(
@@ -161,3 +161,28 @@ def test_several_devices(capsys: pytest.CaptureFixture[str], files: tuple[str, s
     assert run(capsys, "search", "--device", "all", "--threads", "1", *files) == known
     code, out, err = run(capsys, "search", "--device", "cpu,cpu", *files)
     assert (code, out) == (1, "") and "name it once" in err
+
+
+def test_evalues(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    """In every format with a place for them; hits are chosen by them and by their paths."""
+    asked = ["search", "--top", "all", *files]
+    rows = [line.split("\t") for line in run(capsys, *asked, "--outfmt", "6")[1].splitlines()]
+    assert rows[0][:2] == ["q0", "twice"] and float(rows[0][10]) < 1 < float(rows[0][11])
+    header, *table = run(capsys, *asked, "--output", "ends", "--outfmt", "tsv")[1].splitlines()
+    assert header.split("\t")[-2:] == ["evalue", "bits"]
+    assert [float(line.split("\t")[-2]) for line in table[:2]] == pytest.approx(
+        [float(row[10]) for row in rows[:2]], rel=0.05
+    )
+    less = [line.split("\t") for line in run(
+        capsys, *asked, "--outfmt", "6", "--max-evalue", "1e-2", "--min-coverage", "0.9"
+    )[1].splitlines()]  # fmt: skip
+    wanted = [row for row in rows if float(row[10]) <= 1e-2]
+    assert [row for row in wanted if int(row[7]) - int(row[6]) > 8] == [
+        row for row in less if row[0] == "q0"
+    ]
+    more = run(capsys, *asked, "--outfmt", "6", "--db-letters", "1000000000")[1].splitlines()
+    assert float(more[0].split("\t")[10]) > 100 * float(rows[0][10])
+    none = run(capsys, *asked, "--outfmt", "6", "--stats", "none")[1].splitlines()
+    assert {tuple(line.split("\t")[10:]) for line in none} == {("-1", "0")}
+    assert "from 0 to 1" in usage(capsys, *asked, "--min-identity", "90")
+    assert "library" in usage(capsys, *asked, "--mode", "global", "--max-evalue", "1")

@@ -86,10 +86,11 @@ def test_every_hit_is_that_of_the_reference(mode: str) -> None:
     asked: dict[str, Any] = {"sub_score": "BLOSUM62", "gap_cost": (4, 1)}
     asked["mode"] = "local" if mode == "local" else "global"
     for free in ends:
-        asked["free_ends"] = free
+        asked |= {"free_ends": free}
         with pytest.warns(InputWarning, match="2 sequences of the database without letters"):
             s = Searcher(targets, **asked)
-        found = list(s.search(queries, top=None, min_score=-10_000, output="path"))
+        how: Any = {"top": None, "min_score": -10_000, "output": "path", "evalues": "none"}
+        found = list(s.search(queries, **how))
         assert [len(hits) for hits in found] == [len(targets)] * len(queries)
         for query, hits in zip(queries, found, strict=True):
             assert str(hits.query) == query
@@ -111,7 +112,7 @@ def test_scores_are_those_of_parasail(matrix: str) -> None:
     queries = list(islice(pysw_cl.read_sequences(DATA / "queries_parasail_extra.fasta"), 6))
     assert len(targets) > 300
     table = getattr(parasail, matrix.lower())
-    asked: dict[str, Any] = {"top": None, "min_score": 0, "output": "score"}
+    asked: dict[str, Any] = {"top": None, "min_score": 0, "output": "score", "evalues": "none"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LettersWarning)
         found = list(search(queries, targets, sub_score=matrix, gap_cost=(11, 1), **asked))
@@ -171,7 +172,8 @@ def test_position_matrices(most: int, mode: Any) -> None:
     matrix = pysw_cl.PositionMatrix(scores, letters, targets[3][:70].ljust(70, "A"), "profile")
     asked: dict[str, Any] = {"mode": mode, "gap_cost": (9, 2)}
     queries = [targets[1], matrix, matrix[5:20], targets[2]]
-    found = list(search(queries, targets, top=None, min_score=-(10**6), output="path", **asked))
+    how: Any = {"top": None, "min_score": -(10**6), "output": "path", "evalues": "none"}
+    found = list(search(queries, targets, **how, **asked))
     for query, hits in zip(queries, found, strict=True):
         plain = {} if isinstance(query, pysw_cl.PositionMatrix) else {"sub_score": "BLOSUM62"}
         pairs = [(query, target) for target in targets]
@@ -199,7 +201,7 @@ def test_results_are_those_of_other_functions(tmp_path: Path) -> None:
     queries = [Sequence("q", "a query", np.frombuffer(b"MKVLAWHEAGAW", np.uint8))]
     targets = [Sequence(f"t{k}", "", np.frombuffer(one.encode(), np.uint8))
                for k, one in enumerate(proteins(9, 6))]  # fmt: skip
-    (hits,) = search(queries, targets, output="path", top=3)
+    (hits,) = search(queries, targets, output="path", top=3, evalues="none")
     assert hits.query is queries[0] and len(hits) == 3 and isinstance(hits[0], pysw_cl.Alignment)
     assert pysw_cl.to_numpy(hits)["target_name"].tolist() == [one.target.name for one in hits]
     pysw_cl.write(hits, tmp_path / "a.paf")

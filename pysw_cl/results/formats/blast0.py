@@ -13,6 +13,7 @@ from .writer import ByQuery, Row, Setting, bits_text, by_subject, expect_text, t
 
 #: Characters of a title in the table of subjects.
 TITLE = 68
+_NONE = "\n\n***** No hits found *****\n"
 
 
 class Writer(ByQuery):
@@ -38,8 +39,7 @@ class Writer(ByQuery):
             f"Query= {_folded(title_of(query, 'query'))}\n\nLength={len(query)}\n"
         ]
         subjects = by_subject(Columns(rows).aligned("BLAST's text", True))
-        nothing = "\n\n***** No hits found *****\n"
-        parts += [*_listed([found[0] for found in subjects])] if subjects else [nothing]
+        parts += [*_listed([found[0] for found in subjects])] if subjects else [_NONE]
         parts.append("\n\n")
         for found in subjects:
             target = found[0].target
@@ -58,11 +58,11 @@ class Writer(ByQuery):
         if row.strand == "minus":
             j, step, marks = j1 + 1, -1, marks[::-1]
         protein, same = self._table.protein, marks.count("|")
+        gaps = query.count("-") + target.count("-")
         strand = "" if protein else f" Strand=Plus/{row.strand.capitalize()}\n"
         both = zip(query if protein else marks, marks, strict=True)
         middle = "".join(a if b == "|" else "+" if b == ":" and protein else " " for a, b in both)
-        counts = [("Identities", same), ("Positives", same + marks.count(":"))]
-        counts.append(("Gaps", (query + target).count("-")))
+        counts = [("Identities", same), ("Positives", same + marks.count(":")), ("Gaps", gaps)]
         size, digits, width = len(marks), len(str(max(i1, j1))), self.setting.width or WIDTH
         said = (f"{x} = {n}/{size} ({writer.percent(n, size)}%)" for x, n in counts[:: 2 - protein])
         lines = [f" Score = {score}\n {', '.join(said)}\n{strand}\n"]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ...sequences.sequence import Sequence as Named, as_sequence
 from ...sequences.view import PLACES
-from ..aligned_pair import MORE_FIELDS, AlignedPair
+from ..aligned_pair import AlignedPair
 from ..cigar import Runs
 from .writer import Letters, Plain, Row, Writer, without_blanks
 
@@ -206,7 +206,8 @@ class TableRows(Columns):
 def _alignment(common: dict[str, Any], row: Row) -> AlignedPair:
     query, target = (x if isinstance(x, Named) else Named(x.name, "", x.read()) for x in row[:2])
     runs = None if row.cigar is None else Runs.of_cigar(row.cigar)
-    more = {x: getattr(row, x) for x in (*PLACES, "score", "strand", *MORE_FIELDS.values())}
+    names = (*PLACES, "score", "strand", "second_best", "expect", "bits")
+    more = {name: getattr(row, name) for name in names}
     return AlignedPair(query=query, target=target, runs=runs, **more, **common)
 
 

@@ -95,7 +95,8 @@ class JsonLines(Writer):
         theirs = target.name or "target", len(target), j0, j1
         values = *ours, *theirs, score, matches, columns, identity, cigar
         said = dict(zip(FIELDS, values, strict=True))
-        said |= {x: value for x, value in zip(MORE_FIELDS, more, strict=True) if value is not None}
+        both = zip(MORE_FIELDS, more, strict=True)
+        said |= {name: value for name, value in both if value is not None}
         line = _dump(said)
         if not line.isprintable():  # names with bytes that are no UTF-8, and control characters
             line = json.dumps(said).replace("\x7f", "\\u007f")

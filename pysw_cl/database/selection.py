@@ -1,0 +1,135 @@
+"""Which sequences of a database are the best, as the scores of one part after the other come in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, inf, log
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..drivers.options import SearchOptions
+from ..scoring.statistics.law import ScoreStatistics
+from .database import Database
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+#: Scores by which the others are chosen that are sorted.
+SAMPLE = 1 << 14
+
+
+@dataclass(frozen=True, eq=False)
+class EValues:
+    """The E-values of the scores of a query of ``m`` letters in a search of ``letters`` letters.
+    Scores are in the scoring's own integers, by ``scale`` more than the user's."""
+
+    law: ScoreStatistics
+    scale: int
+    m: int
+    letters: float
+
+    def logs(self, scores: NDArray[Any], lengths: Ints) -> Floats:
+        """The logarithms of the E-values of scores with subjects of these lengths."""
+        return self.law.log_evalues(scores / self.scale, self.m, lengths, self.letters)
+
+    def bits(self, scores: NDArray[Any]) -> Floats:
+        """The bit scores."""
+        return self.law.bits(scores / self.scale)
+
+    def least(self, log_evalue: float, score: float) -> int:
+        """A score, not above ``score``, below which all E-values are higher."""
+        found = self.law.least_score(log_evalue, score / self.scale, self.m, self.letters)
+        return ceil(found * self.scale)
+
+    def least_of(self, options: SearchOptions) -> int:
+        """A score below which no hit has the E-value and the bit score that ``options`` ask for."""
+        law, least = self.law, -inf
+        if options.min_bits is not None:
+            least = (options.min_bits * log(2) + log(law.k)) / law.lambda_ * self.scale
+        if options.max_evalue is not None and options.max_evalue > 0:
+            wanted = log(options.max_evalue)
+            # more than any area has, so that no higher score can be in question
+            area = law.k * self.letters * (self.m + abs(law.b) + 2 * law.alpha / law.lambda_ + 1)
+            high = max(1.0, ceil((log(area) - wanted + 30) / law.lambda_))
+            least = max(least, self.least(wanted, high * self.scale))
+        return ceil(least - 1e-9) if least > -inf else options.least
+
+
+class Best:
+    """The hits of a query that are good enough, and with ``top`` are among so many best ones: the
+    lowest E-value first, if there are ``evalues``, then the highest score, then the first one in
+    the source; with ``ties`` all that are as good as the last of these, too.
+
+    What is kept does not depend on the parts, nor on their order.  ``evalues`` has no part in
+    ``top`` where hits are `chosen` by more than their scores."""
+
+    def __init__(self, options: SearchOptions, db: Database, evalues: EValues | None) -> None:
+        self.evalues, self._db, self._ties = evalues, db, options.ties
+        self._top = None if options.chosen else options.top
+        #: The least score and the highest key of a hit.
+        self.least, self.highest = options.least, inf
+        if evalues is not None:
+            self.least = max(self.least, evalues.least_of(options))
+            if options.max_evalue is not None:
+                self.highest = log(options.max_evalue) if options.max_evalue else -inf
+        self.scores, self.ranks, self.records = (np.zeros(0, np.int64) for _ in range(3))
+        #: What they are ordered by: the logarithm of the E-value, or the score, its sign turned.
+        self.keys = np.zeros(0)
+
+    def of(self, span: slice) -> list[int]:
+        """The ranks of some of them."""
+        return list(self.ranks[span].tolist())
+
+    def facts(self, span: slice) -> list[dict[str, Any]]:
+        """What a `Hit` says of some of them: its number, E-value and bit score."""
+        said = self.meaning(self.keys[span], self.scores[span])
+        numbers = self.records[span].tolist()
+        return [{**one, "number": k} for one, k in zip(said, numbers, strict=True)]
+
+    def meaning(self, keys: Floats, scores: NDArray[Any]) -> list[dict[str, Any]]:
+        """The E-values and bit scores of hits with these keys and scores."""
+        if self.evalues is None:
+            return [{}] * len(keys)
+        with np.errstate(under="ignore"):
+            both = zip(np.exp(keys).tolist(), self.evalues.bits(scores).tolist(), strict=True)
+        return [{"expect": expect, "bits": bits} for expect, bits in both]
+
+    def keys_of(self, scores: NDArray[Any], lengths: Ints) -> Floats:
+        """What hits with subjects of these lengths are ordered by."""
+        if self.evalues is None:
+            return -scores.astype(np.float64)
+        return self.evalues.logs(scores, np.maximum(lengths, 1))
+
+    def _keys(self, scores: NDArray[Any], ranks: Ints) -> Floats:
+        subjects = self._db.by_length
+        return self.keys_of(scores, subjects.ends[ranks] - subjects.starts[ranks])
+
+    def _least_for(self, key: float, score: int) -> int:
+        """The least score of a subject that is as good as one with this key and score."""
+        return int(-key) if self.evalues is None else self.evalues.least(key, score)
+
+    def add(self, scores: NDArray[np.integer[Any]], first: int) -> None:
+        """The scores of subjects from the rank ``first`` on."""
+        least, top = self.least, self._top
+        if top is not None and len(scores) > top:  # the longest ones tell what most cannot reach
+            some = scores[: max(4 * top, SAMPLE)]
+            best = np.argpartition(some, len(some) - top)[-top:]
+            key = float(self._keys(some[best], first + best).max())
+            least = max(least, self._least_for(key, int(some[best].max())))
+        at = np.flatnonzero(scores >= least)
+        if not len(at):
+            return
+        ranks, chosen = first + at, scores[at].astype(np.int64)
+        new = self._keys(chosen, ranks), chosen, ranks, self._db.records(ranks)
+        old = self.keys, self.scores, self.ranks, self.records
+        every: list[Any] = [np.concatenate(pair) for pair in zip(old, new, strict=True)]
+        order = np.lexsort((every[3], -every[1], every[0]))
+        order = order[every[0][order] <= self.highest]
+        if top is not None and len(order) >= top:
+            last = order[top - 1]
+            least = self._least_for(float(every[0][last]), int(every[1][order[:top]].max()))
+            self.least = max(self.least, least)
+            equal = np.count_nonzero(every[0][order] <= every[0][last])
+            order = order[: equal if self._ties else top]
+        self.keys, self.scores, self.ranks, self.records = (column[order] for column in every)

@@ -1,0 +1,260 @@
+"""The statistics of a scoring, from which E-values follow: published ones, or fitted ones."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from math import isclose
+from typing import Any
+
+import numpy as np
+
+from ..api.advice import is_linear
+from ..api.pair_aligner import PairAligner
+from ..drivers.options import ManyOptions, Resources, SearchOptions
+from ..errors import InputError, InputWarning, ScoringError, is_number, shown, warn
+from ..planning.plan import Plan
+from ..planning.profiles.profile import user_folder
+from ..scoring.matrices import AMINO_ACIDS, FREQUENCIES
+from ..scoring.positions import PositionMatrix
+from ..scoring.scoring import Scoring, make_scoring
+from ..scoring.statistics.fit import fitted_to
+from ..scoring.statistics.law import ScoreStatistics
+from ..scoring.statistics.published import published
+from ..sequences.alphabet import NUCLEOTIDES, Letters, is_nucleotide
+from ..sequences.sequence_set import SequenceSet
+from .engine import search_engine
+
+#: What a fit is known by, beside what it is of; another one with every change of the method.
+VERSION = 1
+#: Random pairs: so many groups of queries, queries of a group, and subjects of each.
+GROUPS, QUERIES, SUBJECTS = 20, 5, 1000
+#: Cells of a fit by a position matrix, at most.
+MOST_CELLS = 2 * 10**10
+#: Letters of random sequences; the first ones of which alignments take less than a share.
+LENGTHS, SHARE = (1000, 4000), 0.125
+#: Pairs of which it is looked at how much alignments take.
+TRACED = 3000
+Composition = Mapping[str, float]
+#: The fits of this process.
+_known: dict[str, ScoreStatistics] = {}
+
+
+def score_statistics(
+    sub_score: Any = (1, -3),
+    gap_cost: Any = None,
+    *,
+    wildcard: str | None = None,
+    unknown: str = "error",
+    composition: Composition | None = None,
+    device: Any = "auto",
+    plan: Plan | Mapping[str, Any] | None = None,
+) -> ScoreStatistics:
+    """Lambda, K and what else E-values of local alignments need.
+
+    Parameters
+    ----------
+    sub_score, gap_cost, wildcard, unknown
+        As for `align`; or ``sub_score`` is a `PositionMatrix`.  A gap of k letters costs
+        ``open + k * extend``.
+    composition : mapping of str to float, optional
+        How frequent letters are.  By default those of proteins have the frequencies of Robinson &
+        Robinson (1991, PNAS 88, 8880-8884), and all others are as frequent as each other.
+    device, plan
+        As for `align`: on what random pairs are compared, if that is needed.
+
+    Returns
+    -------
+    ScoreStatistics
+        NCBI's, where BLAST+ has them for this matrix and gap cost and no composition is given.
+        Else they are fitted, once, to the scores of 100,000 random pairs, and kept beside the
+        user's profiles; the same ones on every device.
+
+    Raises
+    ------
+    ScoringError
+        Where scores of unrelated sequences follow no such law: the mean score of two letters is not
+        negative, none is positive, or gaps cost so little that local alignments run through
+        whole sequences (the linear phase).
+    """
+    if isinstance(sub_score, PositionMatrix):
+        matrix, scoring = sub_score, sub_score.scoring(gap_cost)
+    else:
+        matrix, scoring = None, make_scoring(sub_score, gap_cost, wildcard, unknown)
+    return statistics_of(scoring, Resources(device=device, plan=plan), composition, matrix)
+
+
+def statistics_of(
+    scoring: Scoring,
+    resources: Resources,
+    composition: Composition | None = None,
+    matrix: PositionMatrix | None = None,
+) -> ScoreStatistics:
+    """See `score_statistics`; of a scoring by position by its ``matrix``."""
+    known = published(scoring) if composition is None else None
+    if known is not None:
+        return known
+    letters, shares = _composition(scoring, composition)
+    _check(scoring, letters, shares, matrix)
+    facts = scoring.facts(), letters.tolist(), shares.tolist(), matrix is None, VERSION
+    name = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
+    if name not in _known:
+        found = _kept(name)
+        if found is None:
+            found = _fitted(scoring, resources, letters, shares, matrix)
+            _keep(name, found)
+        _known[name] = found
+    return _known[name]
+
+
+def law_of_search(
+    counts: Mapping[str, int],
+    options: SearchOptions,
+    resources: Resources,
+    matrix: PositionMatrix | None,
+) -> ScoreStatistics | None:
+    """What E-values of a search follow from before it, in a database whose letters come so often.
+    None: nothing, with a warning if that is because no law holds."""
+    scoring = options.scoring
+    if options.evalues != "auto":
+        return None
+    if (known := published(scoring)) is not None:
+        return known
+    try:
+        return statistics_of(scoring, resources, _composition_of(counts, scoring), matrix)
+    except ScoringError as error:
+        if (options.max_evalue, options.min_bits) != (None, None):
+            raise
+        warn(str(error), InputWarning)
+        return None
+
+
+def _composition_of(counts: Mapping[str, int], scoring: Scoring) -> Composition | None:
+    """How frequent the usual letters of a scoring are among letters that come so often, to a
+    hundredth; None: there are none of them."""
+    usual = _usual(scoring)
+    codes = scoring.target_encoding[np.frombuffer(usual.encode(), np.uint8)].tolist()
+    found = dict.fromkeys(codes, 0)
+    for letter, count in counts.items():
+        code = int(scoring.target_encoding[ord(letter)])
+        if code in found and scoring.knows(np.frombuffer(letter.encode(), np.uint8)):
+            found[code] += count
+    every = sum(found.values())
+    shares = [round(found[code] / max(1, every), 2) for code in codes]
+    return dict(zip(usual, shares, strict=True)) if every else None
+
+
+def _usual(scoring: Scoring) -> str:
+    """The letters of random sequences."""
+    if scoring.protein:
+        return AMINO_ACIDS
+    return NUCLEOTIDES if is_nucleotide(scoring.letters) else scoring.letters
+
+
+def _composition(scoring: Scoring, given: Composition | None) -> tuple[Letters, Any]:
+    """The letters of random sequences, and how frequent each is."""
+    if given is None and scoring.protein:
+        given = dict(zip(AMINO_ACIDS, FREQUENCIES, strict=True))
+    elif given is None:
+        given = dict.fromkeys(_usual(scoring), 1.0)
+    shares = np.array(list(given.values()), float) if given else np.zeros(0)
+    if not len(shares) or not all(is_number(one) and one >= 0 for one in given.values()):
+        raise InputError(f"composition has numbers from 0 on of letters, not {shown(given)}")
+    letters = "".join(given).encode("ascii", "replace")
+    if len(letters) != len(shares) or not shares.sum():
+        raise InputError(f"composition has a share of each letter, not {shown(given)}")
+    found = np.frombuffer(letters, np.uint8)
+    scoring.check_letters(found, "composition")
+    return found[shares > 0], shares[shares > 0] / shares.sum()
+
+
+def _check(scoring: Scoring, letters: Letters, shares: Any, matrix: PositionMatrix | None) -> None:
+    """Raise ScoringError where no law holds."""
+    rows = scoring.matrix[scoring.query_encoding[letters]] if matrix is None else scoring.matrix
+    weights = shares if matrix is None else np.full(len(rows), 1 / len(rows))
+    mean = float(weights @ rows[:, scoring.target_encoding[letters]] @ shares)
+    if mean > 0 or isclose(mean, 0, abs_tol=1e-9):
+        raise ScoringError(
+            f"there are no E-values with this scoring: two letters score {mean / scoring.scale:.3g}"
+            " on average, and have to score less than 0"
+        )
+    if rows.max() <= 0:
+        raise ScoringError("there are no E-values with this scoring: no score is above 0")
+    if matrix is None and is_linear(scoring):
+        raise ScoringError(
+            "there are no E-values with this scoring: local alignments of unrelated sequences run "
+            "through all of them (linear phase); gaps have to cost more, or mismatches"
+        )
+
+
+def _kept(name: str) -> ScoreStatistics | None:
+    """A fit that was kept beside the user's profiles."""
+    with suppress(OSError, ValueError, TypeError):
+        if (folder := user_folder()) is not None:
+            text = (folder / "statistics" / f"{name}.json").read_text("ascii")
+            return ScoreStatistics(**json.loads(text))
+    return None
+
+
+def _keep(name: str, found: ScoreStatistics) -> None:
+    """Keep a fit, if there is a folder that can be written."""
+    with suppress(OSError):
+        if (folder := user_folder()) is not None:
+            place = folder / "statistics" / f"{name}.json"
+            place.parent.mkdir(parents=True, exist_ok=True)
+            part = place.with_suffix(f".{secrets.token_hex(8)}.part")
+            part.write_text(json.dumps(asdict(found)), "ascii")
+            part.replace(place)
+
+
+def _fitted(
+    scoring: Scoring,
+    resources: Resources,
+    letters: Letters,
+    shares: Any,
+    matrix: PositionMatrix | None,
+) -> ScoreStatistics:
+    """The statistics by random pairs, the same from run to run."""
+    rng, options = np.random.default_rng(VERSION), SearchOptions(sub_score=scoring)
+    bounds = np.cumsum(shares)[:-1]
+
+    def random(count: int, length: int) -> SequenceSet:
+        some = letters[np.searchsorted(bounds, rng.random(count * length))]
+        ends = length * np.arange(1, count + 1, dtype=np.int64)
+        return SequenceSet.of(some, ends - length, ends)
+
+    asked = ManyOptions(sub_score=scoring, output="path")
+    for length in LENGTHS:
+        fewer = (length // LENGTHS[0]) ** 2
+        targets = random(TRACED // fewer, length)
+        queries = random(len(targets), length) if matrix is None else [matrix] * len(targets)
+        with PairAligner(asked, resources) as pairs:
+            table, _ = pairs.align(list(zip(queries, targets, strict=True)))
+        rows, columns = (table[f"{x}_end"] - table[f"{x}_start"] for x in ("query", "target"))
+        if columns.mean() < SHARE * length:
+            break
+    else:
+        raise ScoringError(
+            "there are no E-values with this scoring: local alignments of unrelated sequences take "
+            f"{columns.mean():.0f} letters of {length}, so gaps cost too little"
+        )
+    traced = np.stack([table["score"], rows, columns]).astype(float)
+    if matrix is None:
+        m, count = length, SUBJECTS // fewer
+        several = [random(1, m).letters for _ in range(GROUPS * QUERIES)]
+    else:
+        m, several = len(matrix), [matrix.sequence.letters]
+        count = min(GROUPS * SUBJECTS, MOST_CELLS // (m * length) // GROUPS * GROUPS + GROUPS)
+    engine = search_engine(options, resources, matrix)
+    try:
+        held = engine.hold(random(count, length))
+        scores = np.stack([own.copy() for own in engine.scores(several, held, lambda _: None)])
+    finally:
+        engine.close()
+    groups = scores.reshape(GROUPS, -1)
+    counts = np.stack([np.bincount(own, minlength=scores.max() + 1) for own in groups])
+    return fitted_to(counts, traced, scoring.scale, m, length, "fitted to random pairs")

@@ -1,0 +1,1 @@
+"""E-values and bit scores: how likely unrelated sequences score as much."""

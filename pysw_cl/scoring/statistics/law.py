@@ -1,0 +1,121 @@
+"""The law that scores of unrelated sequences follow, and the E-values that it gives.
+
+Method: how often local alignments of unrelated sequences score at least S is a Poisson number with
+mean K A exp(-lambda S) (Karlin & Altschul 1990, PNAS 87, 2264-2268).  A is the product of both
+lengths, each less what an alignment with that score takes of it, on average and with its spread
+(Park, Sheetlin, Ma, Madden & Spouge 2012, BMC Res Notes 5:286, "finite size correction").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from math import erfc, log, pi, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Values = NDArray[np.float64]
+_erfc = np.frompyfunc(erfc, 1, 1)
+#: Scores that `ScoreStatistics.least_score` looks at together.
+AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class ScoreStatistics:
+    """How often local alignments of unrelated sequences reach a score, in the user's units.
+
+    An alignment that scores S takes ``a * S + b`` letters of either sequence on average, with the
+    variance ``alpha * S + beta``; ``sigma * S + tau`` is the covariance of both."""
+
+    #: lambda
+    lambda_: float
+    k: float
+    a: float
+    b: float
+    alpha: float
+    beta: float
+    sigma: float
+    tau: float
+    #: Where they come from, in words.
+    source: str
+    #: The standard errors of lambda, and of the logarithm of K; 0 for published values.
+    lambda_error: float = 0.0
+    log_k_error: float = 0.0
+
+    def bits(self, scores: ArrayLike) -> Values:
+        """The bit scores of scores: those of a law with lambda = ln 2 and K = 1."""
+        return np.asarray((self.lambda_ * np.asarray(scores, float) - log(self.k)) / log(2))
+
+    def evalues(self, scores: ArrayLike, m: int, n: ArrayLike, db_letters: float) -> Values:
+        """The E-values of scores of a query of ``m`` letters with subjects of ``n`` letters: how
+        many alignments with unrelated sequences, ``db_letters`` letters in all, score as much.  As
+        in BLAST+ all of these are taken to be as long as the subject."""
+        with np.errstate(under="ignore"):
+            return np.exp(self.log_evalues(scores, m, n, db_letters))
+
+    def log_evalues(self, scores: ArrayLike, m: int, n: ArrayLike, db_letters: float) -> Values:
+        """Their natural logarithms, which no score is too high for."""
+        scores, n = np.asarray(scores, float), np.asarray(n, float)
+        with np.errstate(divide="ignore"):
+            area = np.log(np.maximum(self.area(scores, m, n), 0.0)) - np.log(n)
+        return np.asarray(area + log(self.k * db_letters) - self.lambda_ * scores)
+
+    def area(self, scores: ArrayLike, m: ArrayLike, n: ArrayLike) -> Values:
+        """The places, in pairs of letters, where alignments with these scores can begin."""
+        scores = np.asarray(scores, float)
+        taken, deviation = self._taken(scores)
+        together = np.maximum(2 * self.sigma / self.lambda_, self.sigma * scores + self.tau)
+        rows, some_rows = _room(np.asarray(m, float) - taken, deviation)
+        columns, some_columns = _room(np.asarray(n, float) - taken, deviation)
+        return np.asarray(rows * columns + together * some_rows * some_columns)
+
+    def _taken(self, scores: Values) -> tuple[Values, Values]:
+        """The letters that alignments take of a sequence: mean and standard deviation."""
+        spread = np.maximum(2 * self.alpha / self.lambda_, self.alpha * scores + self.beta)
+        return self.a * scores + self.b, np.sqrt(spread)
+
+    def least_score(self, log_evalue: float, score: float, m: int, db_letters: float) -> float:
+        """A score, not above ``score``, below which subjects of any length have higher E-values."""
+        while score > 0:
+            scores = np.asarray(score - np.arange(AT_ONCE), np.float64)
+            taken, deviation = self._taken(scores)
+            # rows * columns / n, at the least for any n, and what comes to it is not negative
+            rows, _ = _room(m - taken, deviation)
+            with np.errstate(divide="ignore"):
+                area = np.log(np.maximum(rows, 0.0) * _least_share(taken, deviation))
+            least = area + log(self.k * db_letters) - self.lambda_ * scores
+            above = np.flatnonzero(least > log_evalue)
+            if len(above):
+                return float(scores[above[0]])
+            score = float(scores[-1]) - 1
+        return 0.0
+
+
+def _room(room: Values, deviation: Values) -> tuple[Values, Values]:
+    """The mean of the positive part of a normal number with the mean ``room``, and how often it is
+    positive."""
+    z = room / deviation
+    with np.errstate(under="ignore"):
+        often = np.asarray(_erfc(-z / sqrt(2)), float) / 2
+        return room * often + deviation * np.exp(-z * z / 2) / sqrt(2 * pi), often
+
+
+@cache
+def _normal() -> tuple[Values, Values]:
+    """Of rising z the distribution function of a normal number over its density, and the former."""
+    z = np.linspace(-37, 8, 4096)
+    below = np.asarray(_erfc(-z / sqrt(2)), float) / 2
+    return below * sqrt(2 * pi) * np.exp(z * z / 2), below
+
+
+def _least_share(taken: Values, deviation: Values) -> Any:
+    """What `_room` leaves of n letters at the least, as a share, for any n.
+
+    It is convex in n, so its share is the least one where n times its derivative equals it.  That
+    is where the derivative, the distribution function, over the density is deviation / taken."""
+    ratios, below = _normal()
+    with np.errstate(divide="ignore"):
+        wanted = np.where(taken > 0, deviation / np.maximum(taken, 1e-300), np.inf)
+    return below[np.maximum(np.searchsorted(ratios, wanted) - 1, 0)]

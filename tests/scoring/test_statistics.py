@@ -1,0 +1,112 @@
+"""The law of scores: BLAST's own numbers, the bound by which hits are left out, and the fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pysw_cl.errors import ScoringError
+from pysw_cl.scoring.scoring import make_scoring
+from pysw_cl.scoring.statistics.fit import fitted_to
+from pysw_cl.scoring.statistics.law import ScoreStatistics
+from pysw_cl.scoring.statistics.published import TABLE, published
+
+#: Raw score, letters of query and subject, what blastp 2.12 (-comp_based_stats 0 -seg no) prints of
+#: a search in 1,406,070 letters with BLOSUM62, 11 + k.
+BLAST = [
+    (73, 144, 147, "0.004", "32.7"),
+    (61, 144, 818, "0.25", "28.1"),
+    (53, 144, 585, "2.6", "25.0"),
+    (1037, 375, 378, "2.37e-141", "404"),
+    (1023, 657, 512, "3.30e-133", "398"),
+    (1069, 3005, 3550, "2.85e-117", "416"),
+    (943, 4548, 715, "2.91e-110", "367"),
+]
+
+
+def law_of(name: str, gaps: tuple[int, int]) -> ScoreStatistics:
+    found = published(make_scoring(name, gaps))
+    assert found is not None
+    return found
+
+
+def test_published_numbers_are_those_of_blast() -> None:
+    law = law_of("BLOSUM62", (11, 1))
+    for score, m, n, evalue, bits in BLAST:
+        wanted = float(evalue)
+        assert float(law.evalues(score, m, n, 1_406_070)) == pytest.approx(wanted, rel=0.13)
+        if wanted < 1e-9:
+            assert f"{float(law.evalues(score, m, n, 1_406_070)):.2e}" == evalue
+        assert float(law.bits(score)) == pytest.approx(float(bits), abs=1)
+
+
+def test_every_row_of_the_table_is_found() -> None:
+    """With its own matrix only: the names of matrices whose scores are others have none."""
+    for name, (_, _, text) in TABLE.items():
+        for row in text.split(";"):
+            opening, extend, lambda_, k, *_ = map(float, row.split())
+            law = law_of(name, (int(opening), int(extend)))
+            assert (law.lambda_, law.k) == (lambda_, k)
+    for scores, gaps in (("BLOSUM62", (10, 2.5)), ("BLOSUM62", (3, 3)), ("BLOSUM80", (10, 1))):
+        assert published(make_scoring(scores, gaps)) is None
+    assert published(make_scoring((1, -3), (11, 1))) is None
+
+
+def test_logarithms_go_on_where_evalues_are_zero() -> None:
+    law = law_of("BLOSUM62", (11, 1))
+    logs = law.log_evalues(np.array([100, 5000, 15_000]), 35_213, 35_213, 1e7)
+    assert np.isfinite(logs).all() and (np.diff(logs) < 0).all()
+    assert law.evalues(15_000, 35_213, 35_213, 1e7) == 0
+
+
+@pytest.mark.parametrize("name, gaps", [
+    ("BLOSUM62", (11, 1)), ("BLOSUM62", (9, 1)), ("PAM30", (9, 1)), ("BLOSUM45", (16, 1)),
+])  # fmt: skip
+def test_no_subject_below_the_least_score_has_a_lower_evalue(
+    name: str, gaps: tuple[int, int]
+) -> None:
+    rng, law = np.random.default_rng(3), law_of(name, gaps)
+    lengths = np.unique(np.r_[np.arange(1, 1000), np.geomspace(1000, 1e8, 500).astype(int)])
+    below = 0
+    for _ in range(150):
+        m, n = np.exp(rng.uniform(0, 10, 2)).astype(int)
+        letters, score = 10 ** rng.uniform(1, 11), int(rng.integers(1, 700))
+        wanted = float(law.log_evalues(score, m, n, letters))
+        if not np.isfinite(wanted):
+            continue
+        least = law.least_score(wanted, score, m, letters)
+        assert 0 <= least <= score
+        lower = np.arange(max(0, least - 40), least)
+        every = law.log_evalues(lower[:, None], m, lengths, letters)
+        assert (every > wanted).all()
+        below += least < score
+    assert below > 100
+
+
+@pytest.mark.parametrize("scale", [1, 2])
+def test_a_fit_finds_the_law_of_its_scores(scale: int) -> None:
+    """Scores are drawn from a known law, and lengths of alignments from normal numbers."""
+    rng, known = np.random.default_rng(5), law_of("BLOSUM62", (11, 1))
+    m, n, units = 800, 1200, np.arange(1, 300 * scale)
+    # the highest of Poisson many scores is below S with exp(-E(S))
+    below = np.exp(-known.evalues(units / scale, m, n, n))
+    scores = units[np.searchsorted(below, rng.random((20, 4000)))] - 1
+    counts = np.stack([np.bincount(own, minlength=300 * scale) for own in scores])
+    some = scores.ravel()[:4000] / scale + 30
+    spread = np.sqrt(known.alpha * some + known.beta)
+    taken = known.a * some + known.b + spread * rng.normal(size=(2, len(some)))
+    traced = np.stack([some, *taken])
+    found = fitted_to(counts, traced, scale, m, n, "drawn")
+    assert found.a == pytest.approx(known.a, rel=0.1)
+    assert found.alpha == pytest.approx(known.alpha, rel=0.3)
+    assert 0.001 < found.lambda_error < 0.02 * known.lambda_
+    assert abs(found.lambda_ - known.lambda_) < 3 * found.lambda_error
+    assert abs(np.log(found.k / known.k)) < 3 * found.log_k_error + 0.1
+
+
+def test_no_law_fits_equal_scores() -> None:
+    counts = np.zeros((20, 50), np.int64)
+    counts[:, 30] = 1000
+    traced = np.stack([np.full(100, 30.0), np.full(100, 20.0), np.full(100, 20.0)])
+    with pytest.raises(ScoringError, match="no law"):
+        fitted_to(counts, traced, 1, 1000, 1000, "equal")
