@@ -121,8 +121,8 @@ def check_files(args: Namespace, **read: str | None) -> None:
     written, too."""
     if [*read.values()].count("-") > 1:
         args.usage_error(f"{' and '.join(read)} cannot both be standard input")
-    written = {"-o": args.out, "PICTURE": getattr(args, "picture", None)}
-    for (name, out), (what, path) in product(written.items(), read.items()):
+    made = {"-o": args.out, "PICTURE": vars(args).get("picture"), "--plot": vars(args).get("plot")}
+    for (name, out), (what, path) in product(made.items(), read.items()):
         if not out or not path or not Path(out).exists() or not Path(path).is_file():
             continue
         if Path(out).samefile(path):

@@ -47,7 +47,9 @@ def add_to(commands: Any) -> None:
     parser.declare("E-values", "--stats --db-letters")
     parser.declare("comparison", "--mode --free-ends")
     parser.declare("scoring", SCORING)
+    drawn = "draw the hits of the first 8 queries, as bars along them, into FILE (.png, .svg, .pdf)"
     parser.declare("output", f"--output {FORMAT} -o -v")
+    parser.declare("output", "--plot", help=f"{drawn}; needs matplotlib")
     several = "a device as for align, or several at once, such as gpu,cpu, or all (default: auto)"
     parser.declare("run", "--device", help=several)
     parser.declare("run", "--threads --plan -q")
@@ -65,22 +67,23 @@ def run(args: Namespace) -> int:
     from ..drivers.options import Resources, SearchOptions
     from ..engines.registry import engine_for
     from ..opencl.several import devices_of
+    from ..results.search_plot import MOST_QUERIES, plot
     from ..sequences.reading import read_sequences
 
     _check(args)
     with usage(args):
         options = options_asked(args, SearchOptions)
         listed, searched = list[tuple[str, int]](), Counter[str]()
-        known = {"targets": listed, "searched": searched}
+        known = {"targets": listed, "searched": searched, "expects": options.evalues != "none"}
         setting = setting_asked(args, options.scoring, options.free, **known)
         resources = resources_asked(args, Resources, progress=None)
         devices = devices_of(args.device)
         plans = [engine_for(one, args.plan).plan for one in devices]
-    given = {**vars(options), **vars(resources), "db": args.db}
+    given, shown = {**vars(options), **vars(resources), "db": args.db}, list[Any]()
     with running(args) as to, searcher_of(given) as searcher:
         for device, plan in zip(devices, plans, strict=True):
             to.begin(device, plan)
-        searched["targets"] = len(searcher.db)
+        searched.update(targets=len(searcher.db), letters=searcher.db.total_letters)
         if FORMATS[args.outfmt.name].lists_targets:
             listed += ((one.name, len(one)) for one in searcher.db if len(one))
         expects = options.evalues == "library" or searcher.statistics(options) is not None
@@ -89,9 +92,13 @@ def run(args: Namespace) -> int:
         for hits in searcher.passes(read_sequences(args.queries), options, to.bar):
             searched["queries"] += 1
             to.results(map(row_of, hits))
+            if args.plot and len(shown) < MOST_QUERIES:
+                shown.append(hits)
         to.end_results()
         to.add([searcher.stats], searched["queries"] * len(searcher.db))
         to.end()
+    if shown:
+        plot(shown, args.plot)
     return 0
 
 
@@ -102,5 +109,11 @@ def _check(args: Namespace) -> None:
         args.usage_error("--matrix cannot go with --match or --mismatch")
     if args.matrix is None and not own:
         args.matrix = "BLOSUM62"
+    if args.plot:
+        from ..results.plot import require
+
+        require()
+        if args.output != "path":
+            args.usage_error("--plot needs --output path")
     check_output(args, args.output)
     check_files(args, QUERIES=args.queries, DB=args.db)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +14,7 @@ from ..api.align import align_top_with
 from ..api.pair_aligner import PairAligner
 from ..drivers.options import ManyOptions, Resources, SearchOptions, TopOptions
 from ..errors import InternalError
+from ..results import search_plot
 from ..results.alignment import Alignment
 from ..results.formats.columns import TableRows
 from ..results.pair_paths import as_table
@@ -38,6 +40,10 @@ class Hits(list[Hit]):
     def __init__(self, query: Sequence, hits: Iterable[Hit] = ()) -> None:
         super().__init__(hits)
         self.query = query
+
+    def plot(self, path: str | os.PathLike[str] | None = None, *, ax: Any = None) -> Any:
+        """Draw hits with paths as bars along the query; the arguments are `Alignment.plot`'s."""
+        return search_plot.plot([self], path, ax)
 
 
 #: Candidates that are aligned beside those that are wanted, where some may not be chosen.

@@ -49,8 +49,8 @@ def _bars(axes: Any, hits: Any) -> None:
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.figure.colorbar(colours, ax=axes, label="score")
-    many = f"the best {MOST} of {len(hits):,} hits" if len(hits) > MOST else f"hits: {len(hits)}"
-    axes.set_title(f"{_name(hits.query.name, 'query')}, {len(hits.query):,} letters; {many}")
+    words = f"{len(hits.query):,} letters, {len(some)} of {len(hits):,} hits"
+    axes.set_title(f"{_name(hits.query.name, 'query')}: {words}")
 
 
 def _name(name: str, default: str) -> str:

@@ -187,3 +187,40 @@ def test_evalues(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> 
     assert {tuple(line.split("\t")[10:]) for line in none} == {("-1", "0")}
     assert "from 0 to 1" in usage(capsys, *asked, "--min-identity", "90")
     assert "library" in usage(capsys, *asked, "--mode", "global", "--max-evalue", "1")
+
+
+def test_formats_of_searches(
+    capsys: pytest.CaptureFixture[str], files: tuple[str, str], tmp_path: Path
+) -> None:
+    """Columns of choice, BLAST's text with the size of the database, the sequences of the hits."""
+    shown = "tsv query target evalue"
+    code, out, _ = run(capsys, "search", "--top", "1", "--outfmt", shown, *files)
+    assert code == 0
+    header, *lines = (line.split("\t") for line in out.splitlines())
+    assert header == ["query", "target", "evalue"]
+    assert [line[0] for line in lines] == ["q0", "q1"] and all(float(line[2]) > 0 for line in lines)
+    err = usage(capsys, "search", "--stats", "none", "--outfmt", shown, *files)
+    assert "a column of these results must be one of" in err and "not 'evalue'" in err
+    code, out, _ = run(capsys, "search", "--outfmt", "0", *files)
+    assert code == 0 and out.count("           6 sequences; 51 total letters\n") == 2
+    assert "(Bits)  Value" in out and ",  Expect = " in out
+    out = str(tmp_path / "set.fa")
+    how = ["--output", "score", "--outfmt", "hits"]
+    assert run(capsys, "search", *how, "-o", out, *files)[0] == 0
+    found = [(one.name, str(one)) for one in pysw_cl.read_sequences(out)]
+    assert sorted(found) == [PROTEINS[k] for k in (0, 1, 5, 2)]
+
+
+def test_a_picture(
+    capsys: pytest.CaptureFixture[str], files: tuple[str, str], tmp_path: Path
+) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "x.svg"
+    code, out, _ = run(capsys, "search", "--plot", str(picture), "--outfmt", "6", *files)
+    assert code == 0 and out.startswith("q0\t")
+    text = picture.read_text()
+    assert "<!-- q0: 10 letters, " in text and "<!-- q2: 3 letters, 0 of 0 hits -->" in text
+    err = usage(capsys, "search", "--plot", str(picture), "--output", "ends", *files)
+    assert "--plot needs --output path" in err
+    err = usage(capsys, "search", "--plot", files[0], *files)
+    assert f"--plot {files[0]} is QUERIES, which would be overwritten" in err

@@ -33,7 +33,7 @@ def hits_of(name: str = "q$1", count: int = 4) -> pysw_cl.Hits:
 
 def axes_of(hits: Any) -> Any:
     axes = figure.Figure().add_subplot()
-    assert search_plot.plot([hits], ax=axes) is axes
+    assert hits.plot(ax=axes) is axes
     return axes
 
 
@@ -44,7 +44,7 @@ def test_bars_lie_where_the_hits_do() -> None:
     assert [(start, end) for start, end, _ in bars] == list(PLACES)
     assert [y for *_, y in bars] == sorted({y for *_, y in bars})
     assert [label.get_text() for label in axes.get_yticklabels()] == ["s0", "s1", "s2", "s3"]
-    assert axes.get_title() == r"q\$1, 60 letters; hits: 4"
+    assert axes.get_title() == r"q\$1: 60 letters, 4 of 4 hits"
     assert axes.get_xlim() == (0, 60) and axes.yaxis_inverted()
     colours = [bar.get_facecolor() for bar in axes.patches]
     assert len(set(colours)) == 4
@@ -62,9 +62,9 @@ def test_hits_of_one_subject_share_a_line() -> None:
 def test_many_hits_and_none() -> None:
     axes = axes_of(hits_of(count=MOST + 5))
     assert len(axes.patches) == MOST
-    assert axes.get_title().endswith(f"; the best {MOST} of {MOST + 5} hits")
+    assert axes.get_title().endswith(f", {MOST} of {MOST + 5} hits")
     axes = axes_of(pysw_cl.Hits(named("none", "MKV")))
-    assert not axes.patches and axes.get_title() == "none, 3 letters; hits: 0"
+    assert not axes.patches and axes.get_title() == "none: 3 letters, 0 of 0 hits"
 
 
 @pytest.mark.parametrize("end", ["png", "svg", "pdf"])
@@ -76,7 +76,7 @@ def test_files(tmp_path: Path, end: str) -> None:
     assert path.stat().st_size > 1000
     if end == "svg":
         text = path.read_text()
-        assert [f"<!-- {name}, 60 letters; hits: 4 -->" in text for name in names] == (
+        assert [f"<!-- {name}: 60 letters, 4 of 4 hits -->" in text for name in names] == (
             [True] * MOST_QUERIES + [False] * 2
         )
 
@@ -85,7 +85,7 @@ def test_it_needs_paths(tmp_path: Path) -> None:
     r = pysw_cl.align("MKV", "MKV", sub_score="BLOSUM62", output="ends", plan=PLAN)
     hits = pysw_cl.Hits(r.query, [pysw_cl.Hit(**vars(r), number=0)])
     with pytest.raises(InputError, match="align with output='path'"):
-        search_plot.plot([hits], tmp_path / "x.png")
+        hits.plot(tmp_path / "x.png")
     assert not list(tmp_path.iterdir())
     with pytest.raises(InputError, match="ax must be axes"):
-        search_plot.plot([hits], ax=3)
+        hits.plot(ax=3)

@@ -28,8 +28,7 @@ class Writer(ByQuery):
 
     def _query(self, rows: list[Row]) -> str:
         """What readers take as a file of its own."""
-        setting, query, every = self.setting, rows[0].query, by_subject(rows)
-        searched = setting.searched
+        query, every, searched = rows[0].query, by_subject(rows), self.setting.searched
         count = searched["targets"] if "letters" in searched else len(every)
         letters = searched.get("letters", sum(len(one[0].target) for one in every))
         targets = "1 target" if count == 1 else f"{count} targets"
@@ -45,8 +44,8 @@ class Writer(ByQuery):
             target = found[0].target
             title = _folded(title_of(target, "target"))
             parts += [f">{title}\nLength={len(target)}\n\n", *map(self._alignment, found)]
-        scoring = "" if setting.scoring is None else f"; {setting.scoring.in_words}"
-        return "".join([*parts, f"  Database: {targets}; {setting.mode}{scoring}\n\n\n"])
+        scoring = "" if self.setting.scoring is None else f"; {self.setting.scoring.in_words}"
+        return "".join([*parts, f"  Database: {targets}; {self.setting.mode}{scoring}\n\n\n"])
 
     def _alignment(self, row: Row) -> str:
         i, i1, j, j1 = row.query_start, row.query_end, row.target_start, row.target_end

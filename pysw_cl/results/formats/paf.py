@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from . import columns
 from .columns import shares, texts
 from .reading import Lines, Record, runs_in
-from .writer import six_digits
 
 
 class Writer(columns.Table):
@@ -35,8 +34,8 @@ class Writer(columns.Table):
             [f"de:f:{x}" for x in shares(1 - matches / (columns - letters + gaps))],
             [f"cg:Z:{cigar}" for cigar in some.values("cigar")],
             *([] if second is None else [_scores("XS", second)]),
-            *([] if expects is None else [[f"EV:f:{six_digits(x)}" for x in expects]]),
-            *([] if bits is None else [[f"BS:f:{six_digits(x)}" for x in bits]]),
+            *([] if expects is None else [[f"EV:f:{x}" for x in expects]]),
+            *([] if bits is None else [[f"BS:f:{x}" for x in bits]]),
         ]  # fmt: skip
 
 

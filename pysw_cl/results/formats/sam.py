@@ -16,7 +16,7 @@ from ...sequences.alphabet import AMBIGUITY, NUCLEOTIDES
 from ..pair_paths import LONGEST_RUN
 from . import writer
 from .reading import Lines, Record, known_matches, runs_in
-from .writer import ByQuery, Letters, Row, Setting, runs_of, six_digits, without_blanks
+from .writer import ByQuery, Letters, Row, Setting, runs_of, without_blanks
 
 _QUERY_NAME = re.compile("[!-?A-~]{1,254}")
 _TARGET_NAME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*")
@@ -99,7 +99,7 @@ class Writer(ByQuery):
         if second is not None:
             tags += f"\tXS:{_number(second)}"
         for tag, value in (("EV", row.expect), ("BS", row.bits)):
-            tags += "" if value is None else f"\t{tag}:f:{six_digits(value)}"
+            tags += "" if value is None else f"\t{tag}:f:{value}"
         flag = (_MINUS if minus else 0) | (0 if primary else _SECONDARY)
         clips = f"{before}S" if before else "", f"{after}S" if after else ""
         letters = self._letters(query, minus) if primary else "*\t*"

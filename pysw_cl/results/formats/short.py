@@ -54,8 +54,8 @@ class Tsv(Table):
             "strand": some.strands,
             "identity": lambda: shares(known("matches") / np.maximum(known("columns"), 1)),
             "cigar": lambda: [cigar or "*" for cigar in known("cigar")],
-            "evalue": lambda: map(writer.six_digits, known("expect")),
-            "bits": lambda: map(writer.six_digits, known("bits")),
+            "evalue": lambda: map(str, known("expect")),
+            "bits": lambda: map(str, known("bits")),
             "target_description": lambda: (printable(row.target.description) for row in some),
         }
         for name in ("score", "second_best", "matches", "columns"):

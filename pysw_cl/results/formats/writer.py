@@ -107,8 +107,7 @@ def without_blanks(name: str, default: str) -> str:
 
 
 def expect_text(value: float, digits: int = 2) -> str:
-    """An expect value as BLAST writes it, with so many ``digits`` behind the point of a power of
-    ten: 2 in its tables, 0 in its pairwise text."""
+    """An expect value as BLAST writes it, with so many digits behind the point of 1e-50."""
     if value < 1e-180:
         return "0.0"
     if value < 0.0009:
@@ -121,11 +120,6 @@ def bits_text(value: float) -> str:
     if value > 99_999:
         return f"{value:.3e}"
     return str(int(value)) if value > 99.9 else f"{value:.1f}"
-
-
-def six_digits(value: float) -> str:
-    """A fraction with six digits, as in BLAST's SAM."""
-    return repr(float(f"{value:.6g}"))
 
 
 def title_of(of: Letters, default: str) -> str:
@@ -196,7 +190,7 @@ class Setting:
     fields: tuple[str, ...] = ()
     #: Name and length of every target, for formats that list them.
     targets: Sequence[tuple[str, int]] = ()
-    #: How many "queries" there were so far, and "targets" of each; empty: the results say it.
+    #: The numbers of "queries" so far, of the "targets" of each, of their "letters", if known.
     searched: Mapping[str, int] = field(default_factory=dict)
     #: The command line that the results come from, or "".
     command: str = ""
@@ -278,8 +272,7 @@ def by_subject(rows: Iterable[Row]) -> list[list[Row]]:
 
 def percent(part: int, whole: int) -> int:
     """A share in percent as BLAST rounds it: never up to 100."""
-    share = 100 * part / whole
-    return int(share + 0.5 if share < 99 else share)
+    return min(99, int(100 * part / whole + 0.5)) if part < whole else 100
 
 
 def as_scored(scoring: Scoring | None) -> bytes:
