@@ -99,7 +99,8 @@ def test_blast_tables() -> None:
 
 
 def test_tags_keep_their_types_and_names_have_no_blanks() -> None:
-    line = "q\t4\t0\t4\t+\tt\t9\t1\t5\t4\t4\t60\tAS:i:4\ttp:A:P\tde:f:0.0\ts1:i:7\tcg:Z:4M\n"
+    line = "q\t4\t0\t4\t+\tt\t9\t1\t5\t4\t4\t60\tAS:i:4\ttp:A:P\tde:f:0.0\ts1:i:7\t"
+    line += "EV:f:0.0\tBS:f:250.0\tcg:Z:4M\n"
     table = skbio.io.read(io.StringIO(line), format="paf", into=pd.DataFrame)
     out = io.StringIO()
     skbio.io.write(table, format="paf", into=out)

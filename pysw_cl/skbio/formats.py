@@ -43,8 +43,8 @@ _NAMES = {
     **dict.fromkeys(("sseqid", "sallseqid", "sacc", "saccver", "sallacc"), "target"),
 }
 _SIGNS = {"plus": "+", "minus": "-"}
-#: The types of tags of minimap2 that their values do not say.
-_TYPES = {"tp": "A", "ts": "A", "de": "f", "dv": "f"}
+#: The types of tags of minimap2 and BLAST that their values do not say.
+_TYPES = {"tp": "A", "ts": "A", "de": "f", "dv": "f", "EV": "f", "BS": "f"}
 
 
 @paf.sniffer()  # type: ignore[untyped-decorator]
