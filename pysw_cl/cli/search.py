@@ -45,7 +45,7 @@ def add_to(commands: Any) -> None:
     )
     parser.declare("hits", "--alignments", default=1, help=more)
     parser.declare("E-values", "--stats --db-letters")
-    parser.declare("comparison", "--mode --free-ends")
+    parser.declare("comparison", "--mode --free-ends --strand")
     parser.declare("scoring", SCORING)
     drawn = "draw the hits of the first 8 queries, as bars along them, into FILE (.png, .svg, .pdf)"
     parser.declare("output", f"--output {FORMAT} -o -v")

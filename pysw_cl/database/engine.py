@@ -60,7 +60,8 @@ class PairSearch(Pairs):
         self, options: SearchOptions, resources: Resources, matrix: PositionMatrix | None
     ) -> None:
         self._matrix = matrix
-        scores = made_of(ManyOptions, {**vars(options), "output": "score", "min_score": None})
+        own = {"output": "score", "min_score": None, "strand": "plus"}  # strands are queries here
+        scores = made_of(ManyOptions, vars(options) | own)
         self._pairs, self.cells = PairAligner(scores, resources), Counter()
 
     def hold(self, subjects: SequenceSet) -> SequenceSet:

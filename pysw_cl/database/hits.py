@@ -137,7 +137,7 @@ class HitAligner:
         """A hit, and further alignments with its subject that share no pair of letters with it."""
         asked = {**vars(self._options), "k": self._options.alignments, "output": "path"}
         scale = self._options.scoring.scale
-        asked["min_score"] = max(one.least, 1) / scale
+        asked["min_score"] = max(one.suffices, 1) / scale
         options = made_of(TopOptions, asked)
         found = align_top_with(matrix or hit.query, hit.target, options, self._resources, True)
         yield hit
@@ -158,8 +158,10 @@ class HitAligner:
         """The rows of pairs with these scores, and what they cost."""
         scale = self._options.scoring.scale
         units = scores if scale == 1 else scores / scale
-        if self._options.output == "score":
-            return as_table({"score": units}), Stats()
+        strand = self._options.strand
+        if self._options.output == "score" and strand != "both":
+            strands = np.full(len(units), strand, "U5")
+            return as_table({"score": units, "strand": strands}), Stats()
         full = np.array([len(target) > 0 for _, target in pairs], np.bool_)
         some = [(matrix or pairs[k][0], pairs[k][1]) for k in np.flatnonzero(full).tolist()]
         found, stats = self._pairs.align(some, scores=scores[full])
@@ -178,10 +180,14 @@ class HitAligner:
     def _empty(self, m: int, score: Any) -> dict[str, Any]:
         """The row with a target without letters: ``m`` query letters in a gap, or outside."""
         options, start, end, cigar = self._options, 0, 0, ""
+        strand = options.strand
         if options.mode == "global" and not options.free.trail_target:
             end = m
             start, cigar = (m, "") if options.free.lead_target else (0, f"{m}I")
+        if strand == "minus":
+            start, end = m - end, m - start
         row = {"score": score, "query_start": start, "query_end": end, "cigar": cigar}
+        row["strand"] = "minus" if strand == "minus" else "plus"
         return {**row, "target_start": 0, "target_end": 0, "matches": 0, "columns": end - start}
 
 

@@ -20,17 +20,19 @@ from ..drivers.options import EValuesOf, Output, Resources, SearchOptions
 from ..drivers.problem import Mode
 from ..drivers.progress import Progress, Stage
 from ..engines.search.contract import SearchEngine
-from ..errors import InputError, InputWarning, PyswError, is_iterable, warn
+from ..errors import InputError, InputWarning, warn
 from ..opencl.several import devices_of
 from ..planning.plan import Plan
 from ..results.stats import Stats
 from ..scoring.positions import USUAL, PositionMatrix
 from ..scoring.scoring import Scoring, made_of, names_of
 from ..scoring.statistics.law import ScoreStatistics
-from ..sequences.sequence import Sequence, as_sequence
+from ..sequences.sequence import Sequence
+from ..sequences.view import Strand
 from .database import Database
 from .engine import search_engine
 from .hits import HitAligner, Hits, score_of_empty
+from .queries import better, checked, on_strands
 from .selection import Best, EValues
 from .statistics import law_of_search
 
@@ -65,6 +67,7 @@ def search(
     iupac: str = "mismatch",
     unknown: str = "error",
     allow_odd_scoring: bool = False,
+    strand: Strand = "plus",
     device: Any = "auto",
     plan: Plan | Mapping[str, Any] | None = None,
     progress: Progress | bool | None = None,
@@ -111,6 +114,9 @@ def search(
     mode, free_ends, sub_score, gap_cost, wildcard, iupac, unknown, allow_odd_scoring
         As for `align`; but ``sub_score`` is BLOSUM62 by default.  A `PositionMatrix` has scores of
         its own, to which ``gap_cost`` and ``mode`` apply; the others are for plain queries.
+    strand : "plus", "minus" or "both"
+        As for `align`.  The score of "both" is that of the better strand of each subject, plus
+        among equals, and its E-value that of a search of twice as many letters.
     device, plan, progress
         As for `align`; but ``device`` may be several, which search at once: "all", or a list.
 
@@ -162,6 +168,7 @@ class Searcher:
         iupac: str = "mismatch",
         unknown: str = "error",
         allow_odd_scoring: bool = False,
+        strand: Strand = "plus",
         device: Any = "auto",
         plan: Plan | Mapping[str, Any] | None = None,
     ) -> None:
@@ -253,7 +260,8 @@ class Searcher:
         self, queries: Any, options: SearchOptions, progress: Progress | bool | None
     ) -> Iterator[Hits]:
         """The hits of each query, pass by pass, with options that are checked."""
-        source, tally = self._checked(queries), Tally(options.scoring, nucleotides=False)
+        source = checked(queries, options, self.db)
+        tally = Tally(options.scoring, nucleotides=False)
         cells = pairs = 0
         with told(progress) as run:
 
@@ -267,7 +275,8 @@ class Searcher:
             if run.watched:
                 every = list(source)
                 source, pairs = iter(every), len(every) * len(self.db)
-                run.begin(sum(len(query) for query, _ in every) * self.db.total_letters)
+                cells_of_all = sum(len(query) for query, _ in every) * self.db.total_letters
+                run.begin(cells_of_all * options.strands)
                 tell(0)
             for matrix, some in groupby(source, itemgetter(1)):
                 own = options
@@ -281,29 +290,6 @@ class Searcher:
                         tally.add(one.letters)
                     yield from found
         advise_tally(tally, options.mode, cells)
-
-    def _checked(self, queries: Any) -> Iterator[tuple[Sequence, PositionMatrix | None]]:
-        """The queries, which can be searched, with the position matrices that they have."""
-        single = isinstance(queries, (str, bytes, bytearray, Sequence, PositionMatrix, np.ndarray))
-        if not single and not is_iterable(queries):
-            kind = type(queries).__name__
-            raise InputError(f"queries must be a sequence or an iterable of them, not a {kind}")
-        for k, one in enumerate([queries] if single else queries):
-            what = "query" if single else f"query number {k}"
-            matrix = one if isinstance(one, PositionMatrix) else None
-            query = as_sequence(one, what, alphabet=None) if matrix is None else matrix.sequence
-            try:
-                if matrix is None:
-                    scoring = self._options.scoring
-                    scoring.check_letters(query.letters, "query")
-                else:
-                    scoring = matrix.scoring(self._options.gap_cost)
-                    self.db.check_letters(scoring)
-                scoring.bounds.check_range(len(query), self.db.longest, self._options.mode)
-            except PyswError as error:
-                name = f"query {query.name}" if query.name else f"query number {k}"
-                raise type(error)(f"{name}: {error}") from None
-            yield query, matrix
 
     def _ready(self, options: SearchOptions, matrix: PositionMatrix | None) -> SearchEngine:
         """The engine, which is made for each scoring."""
@@ -339,12 +325,12 @@ class Searcher:
         """The hits of some queries, by one pass over the database."""
         started, engine, db = perf_counter(), self._ready(options, matrix), self.db
         law = self.statistics(options, matrix)
-        size = options.db_letters or db.total_letters
+        size = (options.db_letters or db.total_letters) * options.strands
         best = []
         for query in queries:
             own = None if law is None else EValues(law, options.scoring.scale, len(query), size)
             best.append(Best(options, db, own))
-        letters, failed = [query.read() for query in queries], len(engine.failed)
+        letters, failed = on_strands(queries, options.strand), len(engine.failed)
         try:
             stay = db.total_letters <= engine.most_letters
             parts = self._parts(engine, stay)
@@ -353,7 +339,7 @@ class Searcher:
                 first, held = part
                 scores = engine.scores(letters, held, tell)
                 part = next(parts, None)  # it is sent while the first queries are computed
-                for one, found in zip(best, scores, strict=True):
+                for one, found in zip(best, better(scores, options.strand), strict=True):
                     one.add(found, first)
             while self._held and not stay:
                 engine.free(self._held.pop()[1])

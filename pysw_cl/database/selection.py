@@ -73,6 +73,8 @@ class Best:
             self.least = max(self.least, evalues.least_of(options))
             if options.max_evalue is not None:
                 self.highest = log(options.max_evalue) if options.max_evalue else -inf
+        #: The least score of any hit; with ``top``, ``least`` rises above it.
+        self.suffices = self.least
         self.scores, self.ranks, self.records = (np.zeros(0, np.int64) for _ in range(3))
         #: What they are ordered by: the logarithm of the E-value, or the score, its sign turned.
         self.keys = np.zeros(0)

@@ -17,7 +17,7 @@ from ..planning.plan import Plan
 from ..results.alignment import Alignment
 from ..results.stats import Stats
 from ..scoring.scoring import MOST_KNOWN, Scoring
-from ..sequences.alphabet import COMPLEMENT, NO_CODE, first_outside, show_byte
+from ..sequences.alphabet import COMPLEMENT, NO_CODE, Letters, first_outside, show_byte
 from ..sequences.parallel import in_threads
 from ..sequences.sequence import Sequence, check_letters
 from ..sequences.view import Codes, Frame
@@ -149,20 +149,23 @@ def make_frames(
     frame = Frame(letters, *places[0], *places[1], known=codes, others=others)
     if strand == "plus":
         return [frame]
-    _check_complement(frame, scoring)
+    check_complement(frame.letters[0], scoring, *places[0])
     minus = replace(frame, minus=True)
     return [minus] if strand == "minus" else [frame, minus]
 
 
-def _check_complement(frame: Frame, scoring: Scoring) -> None:
-    """Raise SequenceError for a query letter whose complement is not in the alphabet."""
+def check_complement(
+    query: Letters, scoring: Scoring, start: int = 0, stop: int | None = None
+) -> None:
+    """Raise SequenceError for a letter of a part of the query whose complement is not in the
+    alphabet."""
     known = np.flatnonzero(scoring.query_encoding[COMPLEMENT] != NO_CODE).astype(np.uint8)
-    part = frame.letters[0][frame.row : frame.row_end]
+    part = query[start:stop]
     k = first_outside(known.tobytes(), part)
     if k is not None:
         letter, other = int(part[k]), int(COMPLEMENT[part[k]])
         raise SequenceError(
-            f"letter {show_byte(letter)} at position {frame.row + k + 1} of the query becomes "
+            f"letter {show_byte(letter)} at position {start + k + 1} of the query becomes "
             f"{show_byte(other)} on the minus strand, which is not in the alphabet "
             f"{scoring.letters}; choose a substitution matrix that has both"
         )

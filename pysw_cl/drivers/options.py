@@ -295,6 +295,11 @@ class SearchOptions(ModeOptions):
             )
 
     @property
+    def strands(self) -> int:
+        """How many strands of a query are compared."""
+        return 2 if self.strand == "both" else 1
+
+    @property
     def chosen(self) -> bool:
         """Are hits chosen by more than their scores?"""
         return self.exclude_self or (self.min_identity, self.min_coverage) != (None, None)
