@@ -242,8 +242,10 @@ def _many(pairs: list[tuple[str, str]], options: dict[str, Any]) -> tuple[Any, S
     if options.get("output") == "path" and alone:
         known = {name: value for name, value in options.items() if name not in UNASKED}
         found.append(pysw_cl.align_paths(batch, **known).table())
-    if options.get("min_score") is None and options.get("strand", "plus") == "plus":
-        found += [_searched(pairs, table, options), _in_matrix(pairs, table, options)]
+    if options.get("min_score") is None:
+        found.append(_searched(pairs, table, options))
+        if options.get("strand", "plus") == "plus":
+            found.append(_in_matrix(pairs, table, options))
     others = [one for one in found if one.tolist() != table.tolist()]
     return (others[0] if others else table), stats
 
@@ -258,7 +260,10 @@ def _searched(pairs: list[tuple[str, str]], table: Any, options: dict[str, Any])
     found = table.copy()
     for k, hits in enumerate(pysw_cl.search(queries[:SEARCHED], targets, **asked)):
         hit = next(one for one in hits if one.number == k)
-        for name in {"score", "query_end", "target_end"} & {*table.dtype.names}:
+        plus = options.get("strand", "plus") == "plus"  # else an end of the query is not known
+        for name in {"score", "target_end", "query_end" if plus else "strand"} & {
+            *found.dtype.names
+        }:
             found[name][k] = getattr(hit, name)
     return found
 

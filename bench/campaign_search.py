@@ -26,6 +26,7 @@ from cases import pysw_cl
 from pysw_cl.database.engine import search_engine
 from pysw_cl.drivers.options import Resources, SearchOptions
 from pysw_cl.engines.search import mixed
+from pysw_cl.engines.search.pieces import InPieces
 from pysw_cl.scoring.positions import PositionMatrix
 from pysw_cl.sequences.sequence_set import SequenceSet
 
@@ -87,6 +88,8 @@ def wrong(rng: np.random.Generator, device: str, features: Counter[str]) -> int:
         del options["sub_score"]
         how = replace(how, sub_score=matrix.scoring(gaps), gap_cost=gaps)
     engine = search_engine(how, Resources(device=device), matrix)
+    if isinstance(engine, InPieces):
+        engine.engine.streams = int(rng.choice([1, 8, 64, engine.engine.streams]))
     held = engine.hold(SequenceSet.from_sequences(subjects))
     bad = 0
     for query, found in zip(queries, engine.scores(queries, held, lambda _: None), strict=True):

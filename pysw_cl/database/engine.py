@@ -18,6 +18,7 @@ from ..engines.plans import make_plan
 from ..engines.registry import row_of
 from ..engines.search.contract import Pairs, Scores, SearchEngine
 from ..engines.search.mixed import MixedSearch, mixes
+from ..engines.search.pieces import InPieces
 from ..engines.search.together import TogetherSearch
 from ..engines.search.vector import VectorSearch, searchable
 from ..opencl.device import get_runtime
@@ -45,9 +46,11 @@ def search_engine(
     if resources.kernel_times:
         runtime = runtime.timed()
     if row.mixed is not None and local and mixes(scoring):
-        return MixedSearch(runtime, scoring, pairs)
+        return InPieces(MixedSearch(runtime, scoring, pairs), scoring, True, 0)
     if row.pairs.items == 1 and searchable(scoring):
-        return VectorSearch(runtime, lanes, scoring, local, FreeEnd.of(options.free), pairs)
+        ends = FreeEnd.of(options.free)
+        vector = VectorSearch(runtime, lanes, scoring, local, ends, pairs)
+        return InPieces(vector, scoring, local, ends)
     return pairs
 
 

@@ -36,6 +36,8 @@ class SearchEngine:
 
     #: Letters of the subjects that are held at any time: of all parts, if they stay, else of two.
     most_letters: int
+    #: How many subjects, all of a length, keep it busy.
+    streams: int
     #: Cells that were computed, by the lanes that computed them, such as "search/vector/8".
     cells: Counter[str]
     #: Of several devices those that failed, while others did their work.
@@ -45,7 +47,8 @@ class SearchEngine:
         """Put a part on the device, perhaps while scores of another one are computed.  What this
         gives is for `scores` and `free`.
 
-        No subject is empty, their lengths never rise, and nothing lies between or beside them.
+        No subject is empty, and their lengths never rise.  They may overlap, and nothing lies
+        between or beside them.
         Letters are ASCII in either case, perhaps in a file that is mapped into memory.  Queries and
         subjects have letters of the scoring's alphabet only, or others that it has a code for."""
         raise NotImplementedError

@@ -32,6 +32,8 @@ from .vector import CODES
 HIGHEST = 2047
 #: Numbers of codes that kernels are built for, padding included.
 BUILT_CODES = (8, 16, 24, CODES)
+#: Subjects of a compute unit that keep it busy.
+STREAMS = 128
 #: Queries whose scores are computed before those of the first are taken.
 AHEAD = 2
 #: Work-items of a group that lays out a pair, and groups that look for letters.
@@ -115,6 +117,7 @@ class MixedSearch(SearchEngine):
         self.runtime, self.scoring, self._pairs = runtime, scoring, pairs
         # a word for two columns of two subjects, and 16 bytes of it for what leaves a strip
         self.most_letters = min(runtime.facts.memory // 12, runtime.facts.largest // 4)
+        self.streams = STREAMS * runtime.facts.units
         self.cells = pairs.cells
         self._own = Buffers(runtime)
         self._bus: Any = None

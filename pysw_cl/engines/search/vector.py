@@ -34,6 +34,8 @@ COLUMNS = 4
 LAUNCHED = 1 << 35
 #: A group's lanes take more than one subject each where one each would leave so much of it idle.
 MOST_IDLE = 0.04
+#: Groups of each worker that keep all of them busy.
+ROUNDS = 4
 Ints = NDArray[np.int32]
 _SPEC = (
     "codes starts lengths order bounds groups:int counter query m:int kinds:int matrix scratch "
@@ -130,6 +132,7 @@ class VectorSearch(SearchEngine):
         self._bytes = scoring.lowest >= -128 and scoring.highest <= 127
         least = local_width(scoring) if local else 16
         self._widths = [width for width in self.lanes.widths if width >= least]
+        self.streams = ROUNDS * runtime.info.compute_units * self.lanes.pairs(self._widths[0])
         self._scratch: Any = None
         #: An argument of the kernel has its size.
         self._most_scratch = min(runtime.facts.largest, 2**31 - 1)
@@ -147,7 +150,7 @@ class VectorSearch(SearchEngine):
             "lengths": buffers.of(lengths.astype(np.int32)),
             "scores": buffers.empty(4 * count),
         }
-        most = len(subjects.letters) // self.lanes.pairs(self._widths[0])
+        most = int(lengths.sum()) // self.lanes.pairs(self._widths[0])
         return Held(subjects, lengths, buffers, given, int((lengths > most).sum()))
 
     def scores(
