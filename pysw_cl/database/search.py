@@ -33,12 +33,14 @@ from .database import Database
 from .engine import search_engine
 from .hits import HitAligner, Hits, score_of_empty
 from .queries import better, checked, on_strands
-from .selection import Best, EValues
+from .selection import candidates
 from .statistics import law_of_search
 
 #: Queries of one pass over a database that stays on the device, if not all hits are kept, and over
 #: one that is read for each pass.
 RESIDENT, STREAMED = 64, 4096
+#: Scores of a pass that are kept, where E-values come from all of them.
+GATHERED = 1 << 28
 #: The most letters of a part of the database that stays.
 PART = 1 << 29
 
@@ -310,10 +312,11 @@ class Searcher:
 
     def _at_once(self, options: SearchOptions, matrix: PositionMatrix | None) -> int:
         """How many queries share a pass."""
+        many = GATHERED // max(1, len(self.db)) if options.evalues == "library" else STREAMED
         with self._alone():
             if self.db.total_letters > self._ready(options, matrix).most_letters:
-                return STREAMED
-        return 1 if options.top is None else RESIDENT
+                return max(1, min(many, STREAMED))
+        return 1 if options.top is None else max(1, min(many, RESIDENT))
 
     def _pass(
         self,
@@ -325,11 +328,7 @@ class Searcher:
         """The hits of some queries, by one pass over the database."""
         started, engine, db = perf_counter(), self._ready(options, matrix), self.db
         law = self.statistics(options, matrix)
-        size = (options.db_letters or db.total_letters) * options.strands
-        best = []
-        for query in queries:
-            own = None if law is None else EValues(law, options.scoring.scale, len(query), size)
-            best.append(Best(options, db, own))
+        best = [candidates(options, db, law, len(query)) for query in queries]
         letters, failed = on_strands(queries, options.strand), len(engine.failed)
         try:
             stay = db.total_letters <= engine.most_letters
@@ -346,6 +345,7 @@ class Searcher:
             for query, one in zip(queries, best, strict=True):
                 empty = score_of_empty(len(query), options)
                 one.add(np.full(len(db) - db.full, empty), db.full)
+            best = [one.chosen() for one in best]
             device = next(one for one in self._devices if one not in engine.failed)
             if (key := (options.output, id(device))) not in self._aligners:
                 resources = replace(self._resources, device=device)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..drivers.options import SearchOptions
+from ..drivers.options import UNREACHED, SearchOptions
 from ..scoring.statistics.law import ScoreStatistics
+from ..scoring.statistics.library import LibraryStatistics, of_library
 from .database import Database
 
 Ints = NDArray[np.int64]
@@ -24,7 +25,7 @@ class EValues:
     """The E-values of the scores of a query of ``m`` letters in a search of ``letters`` letters.
     Scores are in the scoring's own integers, by ``scale`` more than the user's."""
 
-    law: ScoreStatistics
+    law: ScoreStatistics | LibraryStatistics
     scale: int
     m: int
     letters: float
@@ -33,27 +34,29 @@ class EValues:
         """The logarithms of the E-values of scores with subjects of these lengths."""
         return self.law.log_evalues(scores / self.scale, self.m, lengths, self.letters)
 
-    def bits(self, scores: NDArray[Any]) -> Floats:
-        """The bit scores."""
-        return self.law.bits(scores / self.scale)
+    def bits(self, scores: NDArray[Any], logs: Floats) -> Floats:
+        """The bit scores, with the logarithms of the E-values."""
+        return self.law.bits_of(scores / self.scale, logs, self.m * self.letters)
 
     def least(self, log_evalue: float, score: float) -> int:
         """A score, not above ``score``, below which all E-values are higher."""
         found = self.law.least_score(log_evalue, score / self.scale, self.m, self.letters)
-        return ceil(found * self.scale)
+        return ceil(max(found, -UNREACHED) * self.scale)
 
-    def least_of(self, options: SearchOptions) -> int:
-        """A score below which no hit has the E-value and the bit score that ``options`` ask for."""
-        law, least = self.law, -inf
-        if options.min_bits is not None:
-            least = (options.min_bits * log(2) + log(law.k)) / law.lambda_ * self.scale
-        if options.max_evalue is not None and options.max_evalue > 0:
-            wanted = log(options.max_evalue)
-            # more than any area has, so that no higher score can be in question
-            area = law.k * self.letters * (self.m + abs(law.b) + 2 * law.alpha / law.lambda_ + 1)
-            high = max(1.0, ceil((log(area) - wanted + 30) / law.lambda_))
-            least = max(least, self.least(wanted, high * self.scale))
-        return ceil(least - 1e-9) if least > -inf else options.least
+    def limits(self, options: SearchOptions) -> tuple[int, float]:
+        """The least score and the highest logarithm of an E-value that hits have to have."""
+        law, least, highest, most = self.law, options.least, inf, options.max_evalue
+        if most is not None:
+            highest = log(most) if most else -inf
+        if options.min_bits is not None and isinstance(law, ScoreStatistics):
+            units = (options.min_bits * log(2) + log(law.k)) / law.lambda_
+            least = max(least, ceil(units * self.scale - 1e-9))
+        elif options.min_bits is not None:
+            highest = min(highest, log(self.m * self.letters) - options.min_bits * log(2))
+        if -inf < highest < inf:
+            high = law.high_score(highest, self.m, self.letters)
+            least = max(least, self.least(highest, high * self.scale))
+        return least, highest
 
 
 class Best:
@@ -70,9 +73,7 @@ class Best:
         #: The least score and the highest key of a hit.
         self.least, self.highest = options.least, inf
         if evalues is not None:
-            self.least = max(self.least, evalues.least_of(options))
-            if options.max_evalue is not None:
-                self.highest = log(options.max_evalue) if options.max_evalue else -inf
+            self.least, self.highest = evalues.limits(options)
         #: The least score of any hit; with ``top``, ``least`` rises above it.
         self.suffices = self.least
         self.scores, self.ranks, self.records = (np.zeros(0, np.int64) for _ in range(3))
@@ -94,7 +95,7 @@ class Best:
         if self.evalues is None:
             return [{}] * len(keys)
         with np.errstate(under="ignore"):
-            both = zip(np.exp(keys).tolist(), self.evalues.bits(scores).tolist(), strict=True)
+            both = zip(np.exp(keys).tolist(), self.evalues.bits(scores, keys).tolist(), strict=True)
         return [{"expect": expect, "bits": bits} for expect, bits in both]
 
     def keys_of(self, scores: NDArray[Any], lengths: Ints) -> Floats:
@@ -135,3 +136,39 @@ class Best:
             equal = np.count_nonzero(every[0][order] <= every[0][last])
             order = order[: equal if self._ties else top]
         self.keys, self.scores, self.ranks, self.records = (column[order] for column in every)
+
+    def chosen(self) -> Best:
+        """The best ones, when all scores are there."""
+        return self
+
+
+class Library(Best):
+    """The same with E-values that come from all of the scores."""
+
+    def __init__(self, options: SearchOptions, db: Database, m: int, letters: float) -> None:
+        super().__init__(options, db, None)
+        self._asked = options, m, letters
+        self._parts = list[tuple[NDArray[Any], int]]()
+
+    def add(self, scores: NDArray[np.integer[Any]], first: int) -> None:
+        self._parts.append((scores.copy(), first))
+
+    def chosen(self) -> Best:
+        (options, m, letters), scale = self._asked, self._asked[0].scoring.scale
+        lengths = self._db.by_length.lengths[: self._db.full]
+        every = np.concatenate([scores for scores, _ in self._parts])[: len(lengths)]
+        law = of_library(every / scale, lengths)
+        best = Best(options, self._db, EValues(law, scale, m, letters))
+        for part in self._parts:
+            best.add(*part)
+        return best
+
+
+def candidates(options: SearchOptions, db: Database, law: ScoreStatistics | None, m: int) -> Best:
+    """What chooses the hits of a query of ``m`` letters."""
+    letters = options.db_letters or db.total_letters
+    if options.evalues == "library":
+        return Library(options, db, m, letters)
+    letters *= options.strands  # whose scores are in the library's, too
+    own = None if law is None else EValues(law, options.scoring.scale, m, letters)
+    return Best(options, db, own)

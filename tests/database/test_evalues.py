@@ -240,3 +240,34 @@ def test_few_scores_are_looked_at(monkeypatch: Any) -> None:
     (query,) = proteins(1, 2, 300)
     (hits,) = search(query, [query, *proteins(3000, 9, 300)], top=1, output="score")
     assert hits[0].number == 0 and sum(looked) < 100
+
+
+@pytest.mark.parametrize("mode", ["local", "global"])
+def test_evalues_by_the_scores_of_the_search(mode: Any, monkeypatch: Any) -> None:
+    """They order hits in any mode, whatever the parts of the database are; limits cut the list."""
+    targets = proteins(400, 3, 120)
+    queries = [targets[7], targets[100][:50]]
+    common: dict[str, Any] = {"mode": mode, "evalues": "library", "output": "score"}
+    whole = list(search(queries, targets, top=None, min_score=-(10**4), **common))
+    for hits in whole:
+        assert len(hits) == len(targets)
+        keys = [(hit.expect, -hit.score, hit.number) for hit in hits]
+        assert keys == sorted(keys)
+    assert whole[0][0].number == 7 and whole[0][0].expect < 1e-3
+    for part in (1 << 29, 2000):
+        monkeypatch.setattr("pysw_cl.database.search.PART", part)
+        with Searcher(targets, mode=mode) as s:
+            for limit in ({"top": 5}, {"top": 3, "ties": True}, {"max_evalue": 2.0, "top": None},
+                          {"min_bits": 9.0, "top": None}):  # fmt: skip
+                asked = {"min_score": -(10**4), **common, **limit}
+                del asked["mode"]
+                for hits, every in zip(s.search(queries, **asked), whole, strict=True):
+                    good = [
+                        hit for hit in every
+                        if hit.expect <= limit.get("max_evalue", np.inf)
+                        and hit.bits >= limit.get("min_bits", 0)
+                    ]  # fmt: skip
+                    top = limit["top"] or len(good)
+                    assert facts(hits) == facts(good[:top])
+    with pytest.raises(ScoringError, match="need 100 sequences"):
+        list(search("MKV", targets[:50], evalues="library"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from pysw_cl.errors import ScoringError
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.scoring.statistics.fit import fitted_to
 from pysw_cl.scoring.statistics.law import ScoreStatistics
+from pysw_cl.scoring.statistics.library import LEAST, of_library
 from pysw_cl.scoring.statistics.published import TABLE, published
 
 #: Raw score, letters of query and subject, what blastp 2.12 (-comp_based_stats 0 -seg no) prints of
@@ -110,3 +113,58 @@ def test_no_law_fits_equal_scores() -> None:
     traced = np.stack([np.full(100, 30.0), np.full(100, 20.0), np.full(100, 20.0)])
     with pytest.raises(ScoringError, match="no law"):
         fitted_to(counts, traced, 1, 1000, 1000, "equal")
+
+
+def drawn(kind: str, count: int, rng: np.random.Generator) -> tuple[Any, Any]:
+    """Scores of unrelated subjects, as local or as global ones are, and their lengths."""
+    lengths = np.sort(np.maximum(20, rng.gamma(2.24, 160, count)).astype(int))[::-1]
+    if kind == "local":
+        return np.rint(rng.gumbel(8 * np.log(lengths), 4)), lengths
+    return np.rint(rng.normal(-100 - 0.9 * lengths, 6 + lengths / 30)), lengths
+
+
+@pytest.mark.parametrize("kind", ["local", "global"])
+@pytest.mark.parametrize("count", [150, 5000])
+def test_evalues_of_a_search_are_what_they_say(kind: str, count: int) -> None:
+    """As many subjects have them as should; relatives do not change that."""
+    rng, low, found = np.random.default_rng(8), np.zeros(2), 0.0
+    rounds = 200 if count < 1000 else 60
+    for _ in range(rounds):
+        scores, lengths = drawn(kind, count, rng)
+        relatives = rng.choice(count, count // 100, replace=False)
+        scores[relatives] += rng.uniform(200, 900, len(relatives))
+        law = of_library(scores, lengths)
+        others = np.setdiff1d(np.arange(count), relatives)
+        letters = int(lengths.sum())
+        logs = law.log_evalues(scores, 300, lengths, letters)
+        low += [(logs[others] <= 0).sum(), (logs[others] <= np.log(10)).sum()]
+        found += (logs[relatives] < np.log(0.1)).mean()
+        twice = law.log_evalues(scores, 300, lengths, 2 * letters)
+        assert np.allclose(twice, logs + np.log(2))
+        bits = law.bits_of(scores, logs, 300 * letters)
+        assert np.allclose(np.exp(logs), 300 * letters * 2.0**-bits)
+    below_one, below_ten = low / rounds
+    assert 0.6 < below_one < 1.6 and 7 < below_ten < 13, (low / rounds, found / rounds)
+    assert found > (0.9 if count > 1000 else 0.8) * rounds
+
+
+def test_no_subject_of_a_search_below_the_least_score_has_a_lower_evalue() -> None:
+    rng = np.random.default_rng(9)
+    for kind in ("local", "global"):
+        scores, lengths = drawn(kind, 3000, rng)
+        law, letters = of_library(scores, lengths), int(lengths.sum())
+        logs = law.log_evalues(scores, 1, lengths, letters)
+        for k in np.argsort(logs)[:200:7]:
+            high = law.high_score(logs[k], 1, letters)
+            least = law.least_score(float(logs[k]), high, 1, letters)
+            assert least <= scores[k]
+            assert (logs[scores < least] >= logs[k]).all()
+
+
+def test_a_search_needs_scores_that_differ() -> None:
+    lengths = np.full(LEAST, 30)
+    with pytest.raises(ScoringError, match=f"need {LEAST} sequences"):
+        of_library(np.arange(LEAST - 1.0), lengths[:-1])
+    for scores in (np.zeros(LEAST), np.repeat([0.0, 9.0], LEAST // 2)):
+        with pytest.raises(ScoringError, match="equal"):
+            of_library(scores, lengths)

@@ -48,6 +48,10 @@ class ScoreStatistics:
         """The bit scores of scores: those of a law with lambda = ln 2 and K = 1."""
         return np.asarray((self.lambda_ * np.asarray(scores, float) - log(self.k)) / log(2))
 
+    def bits_of(self, scores: Any, logs: Values, area: float) -> Values:
+        """The bit scores of scores, of whose E-values these are the logarithms."""
+        return self.bits(scores)
+
     def evalues(self, scores: ArrayLike, m: int, n: ArrayLike, db_letters: float) -> Values:
         """The E-values of scores of a query of ``m`` letters with subjects of ``n`` letters: how
         many alignments with unrelated sequences, ``db_letters`` letters in all, score as much.  As
@@ -75,6 +79,11 @@ class ScoreStatistics:
         """The letters that alignments take of a sequence: mean and standard deviation."""
         spread = np.maximum(2 * self.alpha / self.lambda_, self.alpha * scores + self.beta)
         return self.a * scores + self.b, np.sqrt(spread)
+
+    def high_score(self, log_evalue: float, m: int, db_letters: float) -> float:
+        """A score that is not too low for `least_score`."""
+        area = m + abs(self.b) + 2 * self.alpha / self.lambda_ + 1  # more than any subject has
+        return max(1.0, (log(self.k * db_letters * area) - log_evalue + 30) / self.lambda_)
 
     def least_score(self, log_evalue: float, score: float, m: int, db_letters: float) -> float:
         """A score, not above ``score``, below which subjects of any length have higher E-values."""
