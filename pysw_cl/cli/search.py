@@ -26,6 +26,8 @@ def add_to(commands: Any) -> None:
             "search queries.fa sprot.pswdb        the ten best hits of each query, as PAF",
             "search --outfmt 7 -o hits.b7 queries.fa sprot.pswdb",
             "search --output score --top all --min-score 100 query.fa proteins.fa.gz",
+            "search --match 1 --mismatch -1 --mode global --free-ends 1,0 --strand both "
+            "--iupac match --alignments 100 --min-score 14 primers.fa genome.fa",
             "search --max-evalue 1e-3 --min-coverage 0.8 --outfmt 6 queries.fa sprot.pswdb",
         ),
     )
@@ -41,7 +43,9 @@ def add_to(commands: Any) -> None:
     parser.declare("hits", "--min-score", help=least)
     parser.declare("hits", "--max-evalue --min-bits --min-identity --min-coverage --exclude-self")
     more = (
-        "up to K alignments with each subject that share no aligned pair of letters, the best first"
+        "up to K alignments with each subject that share no aligned pair of letters, the best "
+        "first; with --mode global --free-ends 1,0 --min-score N up to K places of the whole query "
+        "that share no letter of a subject's strand, such as those where primers bind"
     )
     parser.declare("hits", "--alignments", default=1, help=more)
     parser.declare("E-values", "--stats --db-letters")

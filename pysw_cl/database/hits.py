@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..api.pair_aligner import PairAligner
 from ..drivers.options import ManyOptions, Resources, SearchOptions, TopOptions
 from ..errors import InternalError
 from ..results import search_plot
+from ..results.aligned_pair import AlignedPair
 from ..results.alignment import Alignment
 from ..results.formats.columns import TableRows
 from ..results.pair_paths import as_table
@@ -23,6 +25,7 @@ from ..scoring.positions import PositionMatrix
 from ..scoring.scoring import made_of
 from ..sequences.sequence import Sequence
 from .database import Database
+from .places import further_places
 from .selection import Best, Ints
 
 
@@ -60,10 +63,13 @@ class HitAligner:
         self._resources = replace(resources, progress=None)
         asked = made_of(ManyOptions, {**vars(options), "min_score": None})
         self._pairs = PairAligner(asked, self._resources)
+        #: Those of each strand.
+        self._strands = {options.strand: self._pairs}
 
     def close(self) -> None:
         """Free the device's memory."""
-        self._pairs.__exit__()
+        for pairs in (self._pairs, *self._strands.values()):
+            pairs.__exit__()
 
     def hits(
         self,
@@ -134,20 +140,56 @@ class HitAligner:
     def _apart(
         self, hit: Hit, one: Best, matrix: PositionMatrix | None, cost: Stats
     ) -> Iterator[Hit]:
-        """A hit, and further alignments with its subject that share no pair of letters with it."""
-        asked = {**vars(self._options), "k": self._options.alignments, "output": "path"}
-        scale = self._options.scoring.scale
-        asked["min_score"] = max(one.suffices, 1) / scale
-        options = made_of(TopOptions, asked)
-        found = align_top_with(matrix or hit.query, hit.target, options, self._resources, True)
+        """A hit, and further alignments with its subject: local ones share no pair of letters,
+        global ones no letter of the subject."""
+        options, scale = self._options, self._options.scoring.scale
+        found: Iterable[AlignedPair] = ()
+        if options.mode == "local":
+            asked = {**vars(options), "k": options.alignments, "output": "path"}
+            asked["min_score"] = max(one.suffices, 1) / scale
+            top = made_of(TopOptions, asked)
+            several = align_top_with(matrix or hit.query, hit.target, top, self._resources, True)
+            for own in several[1:]:
+                cost.add(own.stats)
+            found = several[1:]
+        elif len(hit.target):
+            further = self._placed(hit, one.suffices / scale, matrix, cost)
+            found = islice(further, options.alignments - 1)
         yield hit
-        for more in found[1:]:
-            cost.add(more.stats)
+        for more in found:
             score, length = np.array([round(more.score * scale)]), np.array([len(hit.target)])
             keys = one.keys_of(score, length)
-            further = Hit(**{**vars(more), **one.meaning(keys, score)[0]}, number=hit.number)
-            if keys[0] <= one.highest and _suits(further, self._options):
-                yield further
+            facts = {**vars(more), **one.meaning(keys, score)[0], "number": hit.number}
+            if keys[0] <= one.highest and _suits(chosen := Hit(**facts), options):
+                yield chosen
+
+    def _placed(
+        self, hit: Hit, least: float, matrix: PositionMatrix | None, cost: Stats
+    ) -> Iterator[AlignedPair]:
+        """Further places of the whole query in a hit's subject."""
+        options, letters = self._options, hit.target.read()
+
+        def align(strand: str, spans: list[tuple[int, int]]) -> NDArray[Any]:
+            pairs = [(matrix or hit.query, letters[start:stop].tobytes()) for start, stop in spans]
+            table, stats = self._on_strand(strand).align(pairs)
+            cost.add(stats)
+            for name in ("target_start", "target_end"):
+                table[name] += [start for start, _ in spans]
+            return table
+
+        strands = ("plus", "minus") if options.strand == "both" else (options.strand,)
+        known = hit.strand, hit.target_start or 0, hit.target_end or 0
+        size = len(hit.query), len(letters)
+        for place in further_places(align, options.scoring, *size, known, strands, least):
+            (row,) = TableRows([(hit.query, hit.target)], place.table, self._common)
+            yield row.alignment()
+
+    def _on_strand(self, strand: str) -> PairAligner:
+        """What aligns pairs on a strand."""
+        if strand not in self._strands:
+            asked = {**vars(self._pairs.options), "strand": strand}
+            self._strands[strand] = PairAligner(made_of(ManyOptions, asked), self._resources)
+        return self._strands[strand]
 
     def _table(
         self,

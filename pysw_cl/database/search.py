@@ -107,7 +107,9 @@ def search(
         The least ``identity`` of a hit, and the least share of the query's letters that it aligns.
     alignments : int
         Up to so many alignments with each of these sequences, which share no pair of letters, as
-        `align_top` finds them; further ones are good enough, too.  For mode "local".
+        `align_top` finds them; further ones are good enough, too.  In mode "global", with
+        ``free_ends=(True, False)`` and a ``min_score``: places of the whole query, of which no two
+        share a letter of a sequence's strand.
     exclude_self : bool
         Leave out sequences with the query's name and letters.
     output : "score", "ends" or "path"

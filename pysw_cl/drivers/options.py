@@ -285,8 +285,12 @@ class SearchOptions(ModeOptions):
         if self.output != "path" and (shares != (None, None) or self.alignments > 1):
             names = "min_identity, min_coverage and more alignments than 1"
             raise InputError(f"{names} need a path: output='path', not {self.output!r}")
-        if self.alignments > 1 and self.mode != "local":
-            raise InputError("more alignments than 1 of a subject are for mode='local'")
+        places = self.free == (True, True, False, False) and self.min_score is not None
+        if self.alignments > 1 and self.mode != "local" and not places:
+            raise InputError(
+                "more alignments than 1 of a subject are for mode='local', and for mode='global' "
+                "with free_ends=(True, False) and a min_score"
+            )
         if self.mode != "local" and self.evalues == "auto":
             _set(self, "evalues", "none")
         if self.evalues == "none" and (self.max_evalue, self.min_bits) != (None, None):
