@@ -82,14 +82,15 @@ class HitAligner:
         """The hits of each query, whose scores are known, and what they cost.  ``options`` differ
         from those of before in what hits are chosen by.  ``matrix``: it stands in the place of all
         queries."""
-        cost, self._options = Stats(), options
-        if self._options.chosen:
-            found = [
-                self._chosen(db, *each, matrix, cost) for each in zip(queries, best, strict=True)
-            ]
-        else:
-            some = [(*each, slice(None)) for each in zip(queries, best, strict=True)]
-            found = self._aligned(db, some, matrix, cost)
+        cost, self._options, found = Stats(), options, [Hits(query) for query in queries]
+        top, left, at = options.top if options.chosen else None, [*range(len(queries))], 0
+        count = max([0, *(len(one.ranks) for one in best)]) if top is None else top + MORE
+        while left:
+            span = slice(at, at + count)
+            some = self._aligned(db, [(queries[k], best[k], span) for k in left], matrix, cost)
+            each = zip(left, some, strict=True)
+            left = [k for k, own in each if self._take(own, found[k], best[k], span)]
+            at, count = span.stop, 2 * count
         if self._options.alignments > 1:
             for own, one in zip(found, best, strict=True):
                 own[:] = [each for hit in own for each in self._apart(hit, one, matrix, cost)]
@@ -114,28 +115,18 @@ class HitAligner:
             found.append(Hits(query, (Hit(**{**vars(row.alignment()), **x}) for x, row in own)))
         return found
 
-    def _chosen(
-        self,
-        db: Database,
-        query: Sequence,
-        one: Best,
-        matrix: PositionMatrix | None,
-        cost: Stats,
-    ) -> Hits:
-        """The hits of a query that are chosen by their alignments, too."""
-        options, found, last = self._options, Hits(query), None
-        at, count, top = 0, (options.top or len(one.ranks)) + MORE, options.top
-        while at < len(one.ranks) and (options.ties or top is None or len(found) < top):
-            span = slice(at, at + count)
-            (some,) = self._aligned(db, [(query, one, span)], matrix, cost)
-            for key, hit in zip(one.keys[span].tolist(), some, strict=True):
-                if top is not None and len(found) >= top and (not options.ties or key != last):
-                    return found
-                if _suits(hit, options):
-                    found.append(hit)
-                    last = key
-            at, count = at + count, 2 * count
-        return found
+    def _take(self, some: Hits, found: Hits, one: Best, span: slice) -> bool:
+        """Add those of ``some`` hits, in a span of all, that are chosen by their alignments, too.
+        Returns whether there may be more."""
+        options, keys = self._options, one.keys[span].tolist()
+        top = options.top if options.chosen else None
+        for key, hit in zip(keys, some, strict=True):
+            if top is not None and len(found) >= top and not (options.ties and key == one.last):
+                return False
+            if not options.chosen or _suits(hit, options):
+                found.append(hit)
+                one.last = key
+        return span.stop < len(one.ranks) and (options.ties or top is None or len(found) < top)
 
     def _apart(
         self, hit: Hit, one: Best, matrix: PositionMatrix | None, cost: Stats

@@ -79,6 +79,8 @@ class Best:
         self.scores, self.ranks, self.records = (np.zeros(0, np.int64) for _ in range(3))
         #: What they are ordered by: the logarithm of the E-value, or the score, its sign turned.
         self.keys = np.zeros(0)
+        #: The key of the last hit that was taken.
+        self.last = inf
 
     def of(self, span: slice) -> list[int]:
         """The ranks of some of them."""
