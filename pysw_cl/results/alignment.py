@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..scoring.statistics.law import ScoreStatistics
+from ..scoring.statistics.published import published
 from . import tables
 from .aligned_pair import AlignedPair
 from .cigar import merged
@@ -34,6 +36,22 @@ class Alignment(AlignedPair):
     ``tiles`` is a map of the highest scores and the pruned parts of the matrix.
 
     A gap of length k costs ``gap_open + k * gap_extend``.  ``print`` shows the pairwise text."""
+
+    def evalue(
+        self, db_letters: int | None = None, statistics: ScoreStatistics | None = None
+    ) -> float:
+        """The E-value: how many alignments with unrelated sequences, ``db_letters`` letters in all
+        (default: the target's), score as much.  ``statistics``: what `pysw_cl.score_statistics` has
+        for the scoring; by default NCBI's.  Raises InputError for a global alignment, and where
+        NCBI has none."""
+        law = published(self.scoring) if statistics is None else statistics
+        if self.mode != "local" or law is None:
+            raise InputError(
+                "E-values are for mode='local'; for a scoring that NCBI has no parameters of give "
+                "statistics=pysw_cl.score_statistics(...), which fits them"
+            )
+        letters = len(self.target) if db_letters is None else db_letters
+        return float(law.evalues(self.score, len(self.query), len(self.target), letters))
 
     def to_numpy(self) -> NDArray[Any]:
         """What the result says as a structured array of one row; see `pysw_cl.to_numpy`."""

@@ -186,6 +186,22 @@ def test_position_matrices_have_a_law_of_their_own() -> None:
     assert hits[0].number == 20 and hits[0].expect < 1e-6 < hits[1].expect
 
 
+def test_results_of_other_functions_have_evalues() -> None:
+    targets = proteins(20, 3, 100)
+    (hits,) = search(targets[4], targets, gap_cost=(11, 1))
+    letters = sum(map(len, targets))
+    for hit in hits:
+        alone = pysw_cl.align(targets[4], targets[hit.number], sub_score="BLOSUM62")
+        assert alone.evalue(letters) == hit.evalue(letters) == pytest.approx(hit.expect)
+        assert alone.evalue() == pytest.approx(hit.expect * len(targets[hit.number]) / letters)
+    dna = pysw_cl.align("ACGTTGCA", "GACGTTGCAT")
+    law = pysw_cl.score_statistics()
+    assert dna.evalue(1000, law) == float(law.evalues(dna.score, 8, 10, 1000))
+    for wrong in (dna, pysw_cl.align("MKV", "MKV", sub_score="BLOSUM62", mode="global")):
+        with pytest.raises(InputError, match="score_statistics"):
+            wrong.evalue()
+
+
 def test_refused_where_no_law_holds() -> None:
     targets = proteins(5, 3, 30)
     for scores, gaps, word in (
