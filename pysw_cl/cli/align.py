@@ -79,10 +79,6 @@ def run(args: Namespace) -> int:
     from ..engines.registry import engine_for
 
     check_together(args)
-    if args.picture is not None:
-        from ..results.plot import require
-
-        require()
     with usage(args):
         options = align_asked(args)[0]
     scoring = options.scoring
@@ -103,9 +99,7 @@ def run(args: Namespace) -> int:
         to.begin_results(args.outfmt.name, setting)
         for rows in select(_rows(args, pairs, to, sides), args.min_score, args.top):
             to.results(rows)
-        to.end_results()
-        warn_of_letters(tally)
-        to.end()
+    warn_of_letters(tally)
     return 0
 
 

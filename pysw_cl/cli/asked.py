@@ -70,6 +70,8 @@ def resources_asked(args: Namespace, kind: type[T], **other: Any) -> T:
 
 def scores_asked(args: Namespace) -> dict[str, Any]:
     """Substitution scores and the gap cost."""
+    if args.matrix is not None and (args.match, args.mismatch) != (None, None):
+        raise InputError("--matrix cannot go with --match or --mismatch")
     match = 1 if args.match is None else args.match
     mismatch = -3 if args.mismatch is None else args.mismatch
     scores, gaps = (match, mismatch) if args.matrix is None else args.matrix, None
@@ -87,7 +89,7 @@ def scores_asked(args: Namespace) -> dict[str, Any]:
 def check_together(args: Namespace) -> None:
     """End with a usage error where arguments of `align` or `plot` do not go together."""
     several, saved = args.alignments is not None, args.checkpoint is not None
-    scores, limits = (args.match, args.mismatch), (args.disk_size, args.stop_after)
+    limits = args.disk_size, args.stop_after
     penalty = args.mismatch is not None and args.mismatch > 0
     for is_wrong, message in (
         (args.picture and args.out and os.path.realpath(args.out) == os.path.realpath(args.picture),
@@ -102,8 +104,6 @@ def check_together(args: Namespace) -> None:
          "--alignments cannot go with --free-ends or --max-cost, which are for --mode global"),
         (args.second_best and (several or saved),
          "--second-best cannot go with --alignments or --checkpoint"),
-        (args.matrix is not None and scores != (None, None),
-         "--matrix cannot go with --match or --mismatch"),
         (penalty, "--mismatch is a score that is added, so it is negative, as in --mismatch -3; "
          "minimap2 and bwa take positive penalties"),
         (args.mode == "local" and args.free_ends not in (False, (False,) * 2, (False,) * 4),
@@ -118,10 +118,15 @@ def check_together(args: Namespace) -> None:
 
 def check_files(args: Namespace, **read: str | None) -> None:
     """End with a usage error where two files that are read are standard input, or one of them is
-    written, too."""
+    written, too.  Raises InputError for a picture without matplotlib, before anything is done."""
     if [*read.values()].count("-") > 1:
         args.usage_error(f"{' and '.join(read)} cannot both be standard input")
-    made = {"-o": args.out, "PICTURE": vars(args).get("picture"), "--plot": vars(args).get("plot")}
+    options = {"-o": "out", "PICTURE": "picture", "--plot": "plot"}
+    made = {name: vars(args).get(option) for name, option in options.items()}
+    if made["PICTURE"] or made["--plot"]:
+        from ..results.plot import require
+
+        require()
     for (name, out), (what, path) in product(made.items(), read.items()):
         if not out or not path or not Path(out).exists() or not Path(path).is_file():
             continue

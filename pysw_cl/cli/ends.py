@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..results.formats import FOREIGN, end_of_name, format_of_file
-from ..results.formats.writer import row_of, without_blanks
+from ..results.formats.writer import row_of
 from .asked import check_files, check_output, options_asked, resources_asked, setting_asked, usage
 from .output import running
-from .parser import DEVICE, FORMAT, SCORING
+from .parser import DEVICE, FORMAT, SCORING, Outfmt
 from .records import counted, every_pair, ranges, sides_of
 
 if TYPE_CHECKING:
     from ..drivers.options import EndsOptions, Resources
     from ..results.alignment import Alignment
+    from ..results.formats.writer import Row
     from ..sequences.sequence import Sequence
 
 #: What is said where there are many pairs.
@@ -58,6 +58,7 @@ def run(args: Namespace) -> int:
     from ..api.align import align_top_with
     from ..api.ends import best_ends_with, with_engine
     from ..drivers.options import EndsOptions, Resources
+    from ..results.formats.columns import TableRows
 
     _check(args)
     with usage(args):
@@ -65,44 +66,32 @@ def run(args: Namespace) -> int:
         options = options_asked(args, EndsOptions, output=output)
         plan = with_engine(args.engine, args.plan)
         resources = resources_asked(args, Resources, plan=plan)
-    warn_of_phase(options.scoring)
     tally, listed, searched = Tally(options.scoring), list[tuple[str, int]](), Counter[str]()
+    known = {"targets": listed, "searched": searched, "output": "path" if args.paths else "ends"}
+    setting = setting_asked(args, options.scoring, (), **known)
+    warn_of_phase(options.scoring)
     find: Any = align_top_with if args.places else best_ends_with
     with running(args) as to:
         resources = replace(resources, progress=to.bar)
         sides = sides_of(args, tally, listed)
-        if args.paths:
-            known = {"targets": listed, "searched": searched, "output": "path"}
-            setting = setting_asked(args, options.scoring, (), **known)
-            to.begin_results(args.outfmt.name, setting)
-        else:
-            to.write("\t".join(COLUMNS + ("strand",) * (args.strand != "plus")) + "\n")
+        to.begin_results(args.outfmt.name, setting)
         pairs = counted(every_pair(*sides), searched)
         for query, target in to.patiently(pairs, ONE_BY_ONE):
             asked = replace(options, **ranges(args, query, target))
             found = find(query, target, asked, resources, True)
-            if not args.paths:
-                to.write("".join(_lines(args, query, target, found)))
-                continue
-            if not args.places and len(found):
+            if args.paths and not args.places and len(found):
                 found = _paths(query, target, found, asked, resources)
-            to.results(map(row_of, found))
-        if args.paths:
-            to.end_results()
-        warn_of_letters(tally)
+            if args.paths or args.places:
+                to.results(_ending(row_of(one)) for one in found)
+            else:
+                to.results(TableRows([(query, target)] * len(found), found, {}))
+    warn_of_letters(tally)
     return 0
 
 
-def _lines(args: Namespace, query: Sequence, target: Sequence, found: Any) -> Iterable[str]:
-    """A line for each end."""
-    names = f"{without_blanks(query.name, 'query')}\t{without_blanks(target.name, 'target')}\t"
-    rows = [] if args.places else found.tolist()
-    for one in found if args.places else ():  # an alignment
-        end = one.query_start if one.strand == "minus" else one.query_end
-        rows.append((one.score, end, one.target_end, one.strand))
-    for score, query_end, target_end, *strand in rows:
-        signs = ["-" if one == "minus" else "+" for one in strand if args.strand != "plus"]
-        yield names + "\t".join(map(str, [score, query_end, target_end, *signs])) + "\n"
+def _ending(row: Row) -> Row:
+    """A row that says where it ends also without a path: on the minus strand where it starts."""
+    return row if row.query_end is not None else row._replace(query_end=row.query_start)
 
 
 def _paths(
@@ -129,7 +118,9 @@ def _check(args: Namespace) -> None:
         args.usage_error("--outfmt, --width and --limit go with --paths")
     if args.paths:
         check_output(args, "path")
-    elif args.out and (
+        return
+    args.outfmt = Outfmt("tsv", COLUMNS + ("strand",) * (args.strand != "plus"))
+    if args.out and (
         format_of_file(args.out) not in (None, "tsv") or end_of_name(args.out) in FOREIGN
     ):
         args.usage_error(f"-o {args.out}: without --paths a table is written, such as x.tsv")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
@@ -10,7 +9,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import FileError, InputWarning, printable, warn
+from ..errors import InputWarning, printable, warn
+from ..results.formats.files import opened
 from .asked import check_files
 
 if TYPE_CHECKING:
@@ -85,11 +85,8 @@ def _named(
 
 def names_in(path: str) -> set[str]:
     """The names in a file, one at the beginning of each line that is not empty."""
-    try:
-        text = Path(path).read_bytes().decode("utf-8", "surrogateescape")
-    except OSError as error:
-        raise FileError.of(error, printable(os.fspath(path)), "read") from error
-    return {words[0] for line in text.splitlines() if (words := line.split())}
+    with opened(path) as (lines, _):
+        return {words[0] for line in lines if (words := line.split())}
 
 
 def about(db: Database) -> str:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any
 
 from ..errors import printable
 from ..results.formats import end_of_name
-from ..results.formats.files import written
 from ..results.formats.writer import without_blanks
 from .asked import check_files, options_asked, resources_asked, usage
-from .output import Running, progress_of
+from .output import running
 from .parser import DEVICE, SCORING
 
 #: The formats by the ends of names.
@@ -44,6 +42,7 @@ def add_to(commands: Any) -> None:
     parser.declare("output", "--outfmt", type=formats, metavar=None, help=named)
     parser.declare("output", "-o -v")
     parser.declare("run", f"{DEVICE} --plan -q")
+    parser.set_defaults(checkpoint=None)
 
 
 def run(args: Namespace) -> int:
@@ -62,20 +61,17 @@ def run(args: Namespace) -> int:
         options, plan = options_asked(args, MatrixOptions), engine_for(args.device, args.plan).plan
         resources_asked(args, Resources, progress=None)
     check_files(args, QUERIES=args.queries, TARGETS=args.targets)
-    shown = None if kind == "npy" else args.out
-    with written(shown) as stream, progress_of(sys.stderr, args.quiet) as bar:
-        to = Running(stream, bar, args.verbose)
+    out = args.out if kind == "npy" else None
+    with running(args, to_file=out is None) as to:
         to.begin(args.device, plan)
-        resources = resources_asked(args, Resources, progress=bar)
+        resources = resources_asked(args, Resources, progress=to.bar)
         sides = [Database(path) for path in (args.queries, args.targets) if path is not None]
-        out = args.out if kind == "npy" else None
         targets = sides[1] if len(sides) > 1 else None
         found, stats = matrix_of(sides[0], targets, options, resources, out)
         if out is None:
             for text in lines_of(kind, [[one.name for one in side] for side in sides], found):
                 to.write(text)
         to.add([stats], found.size)
-        to.end()
     return 0
 
 

@@ -43,11 +43,15 @@ def progress_of(stream: TextIO, quiet: bool = False) -> Iterator[ProgressBar | N
 
 
 @contextlib.contextmanager
-def running(args: Namespace) -> Iterator[Running]:
-    """Runs a subcommand: its file of results appears, and its bar is wiped, at the end."""
+def running(args: Namespace, to_file: bool = True) -> Iterator[Running]:
+    """Runs a subcommand: at the end its results are complete, what they cost is told, their file
+    appears, and the bar is wiped.  ``to_file``: does this write to what ``-o`` names?"""
     ending.checkpoint = args.checkpoint
-    with written(args.out) as stream, progress_of(sys.stderr, args.quiet) as bar:
-        yield Running(stream, bar, args.verbose)
+    out = args.out if to_file else None
+    with written(out) as stream, progress_of(sys.stderr, args.quiet) as bar:
+        to = Running(stream, bar, args.verbose)
+        yield to
+        to.end()
 
 
 class Running:
@@ -58,7 +62,7 @@ class Running:
         self.stream, self.bar, self._verbose = stream, bar, verbose
         self._pairs = self._left_out = 0
         self._stats: Stats | None = None
-        self._writer: Writer
+        self._writer: Writer | None = None
         self._header = ""
 
     def tell(self, message: str) -> None:
@@ -89,14 +93,10 @@ class Running:
 
     def results(self, rows: Iterable[Row]) -> None:
         """Write some results."""
+        assert self._writer is not None
         if text := self._writer.text(rows):
             self.write(self._header + text)
             self._header = ""
-
-    def end_results(self) -> None:
-        """Write what is held for the last, and what has to be there even without a result."""
-        if text := self._header + self._writer.end():
-            self.write(text)
 
     def patiently(self, items: Iterable[T], note: str) -> Iterator[T]:
         """The items; once they have taken a while, and there is another one, ``note`` is told."""
@@ -134,7 +134,10 @@ class Running:
             self._stats = stats if self._stats is None else self._stats.plus(stats)
 
     def end(self) -> None:
-        """Tell what all of them cost, and how many records were left out."""
+        """Write what is held for the last, and what has to be there even without a result; tell
+        what all of them cost, and how many records were left out."""
+        if self._writer is not None and (text := self._header + self._writer.end()):
+            self.write(text)
         if self._stats is not None:
             pairs = "1 pair" if self._pairs == 1 else f"{self._pairs:,} pairs"
             self.tell(f"{pairs}: {self._stats}")

@@ -111,7 +111,7 @@ def sides_of(
 ) -> tuple[Records, Records]:
     """The records of QUERY and of TARGET.  ``tally`` counts the letters that are compared, and
     ``listed`` gets name and length of each target if they are needed before any result."""
-    lists = args.outfmt is not None and FORMATS[args.outfmt.name].lists_targets
+    lists = FORMATS[args.outfmt.name].lists_targets
 
     def look(side: str, record: Sequence, again: bool) -> None:
         start, end = place(args, side, record)

@@ -80,8 +80,6 @@ def run(args: Namespace) -> int:
         found = resume_with(given)
         to.add([found.stats])
         to.results([row_of(found)])
-        to.end_results()
-        to.end()
     return 0
 
 

@@ -98,9 +98,7 @@ def run(args: Namespace) -> int:
             to.results(map(row_of, hits))
             if args.plot and len(shown) < MOST_QUERIES:
                 shown.append(hits)
-        to.end_results()
         to.add([searcher.stats], searched["queries"] * len(searcher.db))
-        to.end()
     if shown:
         plot(shown, args.plot)
     return 0
@@ -108,16 +106,9 @@ def run(args: Namespace) -> int:
 
 def _check(args: Namespace) -> None:
     """End with a usage error where arguments do not go together; choose scores and format."""
-    own = (args.match, args.mismatch) != (None, None)
-    if own and args.matrix is not None:
-        args.usage_error("--matrix cannot go with --match or --mismatch")
-    if args.matrix is None and not own:
+    if (args.matrix, args.match, args.mismatch) == (None, None, None):
         args.matrix = "BLOSUM62"
-    if args.plot:
-        from ..results.plot import require
-
-        require()
-        if args.output != "path":
-            args.usage_error("--plot needs --output path")
+    if args.plot and args.output != "path":
+        args.usage_error("--plot needs --output path")
     check_output(args, args.output)
     check_files(args, QUERIES=args.queries, DB=args.db)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .asked import usage
+from .asked import check_files, usage
 from .output import progress_of
 from .parser import DEVICE
 
@@ -49,10 +49,7 @@ def run(args: argparse.Namespace) -> int:
     from ..api.tune import tuned
     from ..opencl.device import get_runtime
 
-    if args.plot:
-        from ..results.plot import require
-
-        require()  # not after a minute
+    check_files(args)
     began = time.monotonic()
     with progress_of(sys.stderr, args.quiet) as bar, usage(args):
         profile, outcomes, path = tuned(
