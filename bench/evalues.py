@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Are E-values what they say?  Prints tables, writes JSON; exit code 1 where a bar is missed.
 
-    python bench/evalues.py [--queries N] [--db FILE] [--device auto] [--blastp P]
+    python bench/evalues.py [--queries N] [--db FILE] [--device auto] [--blastp P] [--ssearch P]
 
 Fits: lambda and K of scorings of NCBI's table, fitted here to random pairs, beside NCBI's.  BLAST:
 every hit of blastp without composition-based statistics, and its E-values.  Shuffled: how many hits
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -42,6 +43,8 @@ FITTED = (
     ("BLOSUM62", (11, 1)), ("BLOSUM62", (10, 1)), ("BLOSUM62", (11, 2)), ("BLOSUM62", (7, 2)),
     ("BLOSUM62", (6, 2)), ("PAM30", (9, 1)), ("PAM70", (10, 1)), ("BLOSUM45", (14, 2)),
 )  # fmt: skip
+#: Letters that other programs lack, and what BLAST takes in their place.
+STAND_INS = str.maketrans("UO", "CX")
 #: Kinds of searches: letters, and the options.
 KINDS: dict[str, dict[str, Any]] = {
     "protein": {"sub_score": "BLOSUM62", "gap_cost": (11, 1)},
@@ -112,6 +115,25 @@ def beside_blast(program: str, queries: Path, db: Path, device: str) -> Row:
                 wrong += expect_text(hit.expect) != evalue
     said = f"{len(wanted):,} hits, {equal:,} with equal scores; {wrong} differ"
     return {"case": "blastp's hits", "verified": said + (" missed" if wrong else "")}
+
+
+def beside_ssearch(program: str, queries: Path, db: Path, device: str) -> Row:
+    """All scores are those of ssearch36, which has no letters U and O."""
+    targets = [str(one).translate(STAND_INS) for one in pysw_cl.read_sequences(db)]
+    with tempfile.TemporaryDirectory() as folder:
+        text = Path(folder) / "db.fa"
+        text.write_text("".join(f">s{k}\n{one}\n" for k, one in enumerate(targets)))
+        asked = f"-q -s BP62 -f -11 -g -1 -E 1e9 -d 0 -b {len(targets)} -T 2".split()
+        command = [program, *asked, str(queries), str(text)]
+        lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    some, wrong = list(pysw_cl.read_sequences(queries)), 0
+    found = pysw_cl.search(some, targets, top=None, min_score=0, output="score", device=device)
+    for hits, listed in zip(found, lines.split("The best scores are:")[1:], strict=True):
+        scores = re.findall(r"^s(\d+) .*\( *\d+\) +(\d+) ", listed.split("\n\n")[0], re.M)
+        wanted = {int(number): int(score) for number, score in scores}
+        wrong += sum(wanted.get(hit.number) != hit.score for hit in hits)
+    said = f"{len(some) * len(targets):,} scores, {wrong} differ"
+    return {"case": "ssearch36's scores", "verified": said + (" missed" if wrong else "")}
 
 
 def should_be(law: Any, sizes: list[int], lengths: Any, most: float) -> float:
@@ -199,6 +221,8 @@ def cases(args: argparse.Namespace) -> Iterator[Row]:
     yield from fits(args.device)
     if (program := shutil.which(args.blastp)) is not None:
         yield beside_blast(program, args.query_file, args.db, args.device)
+    if (program := shutil.which(args.ssearch)) is not None:
+        yield beside_ssearch(program, args.query_file, args.db, args.device)
     rng, several = np.random.default_rng(2), list(db)
     every = np.concatenate([one.read() for one in several])
     proteins = [several[k] for k in rng.choice(len(several), args.queries)]
@@ -220,6 +244,7 @@ def main() -> int:
     parser.add_argument("--db", type=Path, default=DATA / "protein/swissprot201401_small.fasta.gz")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--blastp", default="blastp")
+    parser.add_argument("--ssearch", default="ssearch36")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     warnings.simplefilter("ignore")

@@ -26,8 +26,8 @@ TAIL, FEWEST, LEAST = 0.1, 30, 100
 #: Subjects with a lower E-value are taken to be relatives.
 RELATIVE = 0.01
 #: At first those are that score above the median by so many times the distance of the quartiles.
-APART = 5
-ROUNDS = 10
+APART = 10
+ROUNDS = 5
 
 
 @dataclass(frozen=True, eq=False)
