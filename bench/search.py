@@ -103,6 +103,7 @@ def verify(found: Any, queries: list[Any], db: Any, every: Any) -> str:
     rng = np.random.default_rng(1)
     sample = [db[int(k)] for k in np.sort(rng.choice(len(db), min(len(db), SAMPLE), False))]
     asked: dict[str, Any] = {"gap_cost": GAPS, "output": "score", "top": None, "min_score": 0}
+    asked["evalues"] = "none"
     for query, hits in zip(queries, pysw_cl.search(queries, sample, **asked), strict=True):
         for hit in hits:
             letters = str(hit.target).translate(STAND_INS)
@@ -119,10 +120,11 @@ def calls_of(
     threads = os.cpu_count() or 1
     targets = [str(one).translate(STAND_INS) for one in db]
     asked: dict[str, Any] = {"top": TOP, "gap_cost": GAPS, "device": args.device}
+    asked["evalues"] = "none"  # by which the others do not order
     calls: dict[str, Callable[[], Any]] = {
         "search, ends": lambda: list(pysw_cl.search(queries, db, **asked)),
         "search, path": lambda: list(pysw_cl.search(queries, db, output="path", **asked)),
-        "Searcher, ends": lambda: list(searcher.search(queries, top=TOP)),
+        "Searcher, ends": lambda: list(searcher.search(queries, top=TOP, evalues="none")),
     }
     with suppress(ImportError):
         calls[f"{PYOPAL}, {threads} threads"] = pyopal_search(

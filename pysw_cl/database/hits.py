@@ -61,14 +61,17 @@ class HitAligner:
         self._common: dict[str, Any] = {"mode": options.mode, "scoring": options.scoring}
         self._common["free_ends"] = options.free
         self._resources = replace(resources, progress=None)
-        asked = made_of(ManyOptions, {**vars(options), "min_score": None})
-        self._pairs = PairAligner(asked, self._resources)
-        #: Those of each strand.
-        self._strands = {options.strand: self._pairs}
+        asked = {**vars(options), "min_score": None}
+        strands = ("both", "plus", "minus") if options.strand == "both" else (options.strand,)
+        #: What aligns pairs, on each strand.
+        self._pairs = {
+            one: PairAligner(made_of(ManyOptions, asked | {"strand": one}), self._resources)
+            for one in strands
+        }
 
     def close(self) -> None:
         """Free the device's memory."""
-        for pairs in (self._pairs, *self._strands.values()):
+        for pairs in self._pairs.values():
             pairs.__exit__()
 
     def hits(
@@ -162,25 +165,18 @@ class HitAligner:
 
         def align(strand: str, spans: list[tuple[int, int]]) -> NDArray[Any]:
             pairs = [(matrix or hit.query, letters[start:stop].tobytes()) for start, stop in spans]
-            table, stats = self._on_strand(strand).align(pairs)
+            table, stats = self._pairs[strand].align(pairs)
             cost.add(stats)
             for name in ("target_start", "target_end"):
                 table[name] += [start for start, _ in spans]
             return table
 
-        strands = ("plus", "minus") if options.strand == "both" else (options.strand,)
+        strands = tuple(one for one in self._pairs if one != "both")
         known = hit.strand, hit.target_start or 0, hit.target_end or 0
         size = len(hit.query), len(letters)
         for place in further_places(align, options.scoring, *size, known, strands, least):
-            (row,) = TableRows([(hit.query, hit.target)], place.table, self._common)
+            (row,) = TableRows([(hit.query, hit.target)], place, self._common)
             yield row.alignment()
-
-    def _on_strand(self, strand: str) -> PairAligner:
-        """What aligns pairs on a strand."""
-        if strand not in self._strands:
-            asked = {**vars(self._pairs.options), "strand": strand}
-            self._strands[strand] = PairAligner(made_of(ManyOptions, asked), self._resources)
-        return self._strands[strand]
 
     def _table(
         self,
@@ -197,7 +193,7 @@ class HitAligner:
             return as_table({"score": units, "strand": strands}), Stats()
         full = np.array([len(target) > 0 for _, target in pairs], np.bool_)
         some = [(matrix or pairs[k][0], pairs[k][1]) for k in np.flatnonzero(full).tolist()]
-        found, stats = self._pairs.align(some, scores=scores[full])
+        found, stats = self._pairs[strand].align(some, scores=scores[full])
         wrong = np.flatnonzero(full)[found["score"] != units[full]]
         if len(wrong):
             query, target = pairs[int(wrong[0])]

@@ -8,94 +8,59 @@ letters of it are compared again, without these letters."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.batch.scores import path_reach
-from ..engines.common import FreeEnd
+from ..engines.batch.scores import FREE_QUERY, path_reach
 from ..scoring.scoring import Scoring
 
 #: Letters of a window at least, and in reaches of paths.
 LETTERS, LEAST = 4096, 4
-
-
-class Window(NamedTuple):
-    """Letters of a subject from ``low`` to ``stop``.  Paths that end up to ``first`` are those of
-    others."""
-
-    strand: str
-    low: int
-    first: int
-    stop: int
-
-    def without(self, start: int, stop: int, reach: int) -> Iterator[Window]:
-        """What is left of it without some letters, which it has."""
-        if start > self.first:
-            yield self._replace(stop=start)
-        if stop < self.stop:
-            yield self._replace(low=stop, first=max(stop, self.first))
-
-
-class Place(NamedTuple):
-    """The table of `align_many` with one path, on a strand; in places of the whole subject."""
-
-    strand: str
-    table: NDArray[Any]
-
-    @property
-    def span(self) -> tuple[int, int]:
-        """Its letters of the subject."""
-        return int(self.table["target_start"][0]), int(self.table["target_end"][0])
-
-    @property
-    def order(self) -> Any:
-        """The best one comes first; among equal ones plus, and then the one that ends first."""
-        return -self.table["score"][0], self.strand != "plus", self.span[1]
+Table = NDArray[Any]
 
 
 def further_places(
-    align: Callable[[str, list[tuple[int, int]]], NDArray[Any]],
+    align: Callable[[str, list[tuple[int, int]]], Table],
     scoring: Scoring,
     m: int,
     n: int,
     known: tuple[str, int, int],
     strands: tuple[str, ...],
     least: float,
-) -> Iterator[Place]:
-    """The places of ``m`` query letters in ``n`` letters that score at least ``least``, in their
-    order, beside the ``known`` best one (its strand, start and end).
-
-    ``align(strand, spans)`` gives the table of the query with these parts of the subject."""
-    ends = FreeEnd.LEAD_QUERY | FreeEnd.TRAIL_QUERY
-    reach = path_reach(scoring, np.array([m]), None, False, ends)
-    most = n if reach is None else int(reach[0])
-    size = max(LETTERS, LEAST * most)
-    left = [
-        Window(strand, max(0, first - most), first, min(first + size, n))
-        for strand in strands
+) -> Iterator[Table]:
+    """The places of ``m`` query letters in ``n`` letters that score at least ``least``, beside the
+    ``known`` best one (its strand, start and end): the best first; among equal ones plus, and then
+    the one that ends first.  ``align(strand, spans)`` gives the table of the query with these parts
+    of the subject; each place is a table of one row."""
+    reach = path_reach(scoring, np.array([m]), None, False, FREE_QUERY)
+    before = n if reach is None else int(reach[0])
+    size = max(LETTERS, LEAST * before)
+    # a strand, the first letter, the first one where a path may end that no other has, and the stop
+    windows: dict[tuple[str, int, int, int], Any] = {
+        (one, max(0, first - before), first, min(first + size, n)): None
+        for one in strands
         for first in range(0, n, size)
-    ]
-    good = dict[Window, Place]()
-    taken = known
+    }
+    strand, start, stop = known
     while True:
-        for one in [*good, *left]:
-            if one.strand == taken[0] and one.low < taken[2] and taken[1] < one.stop:
-                good.pop(one, None)
-                left = [x for x in left if x is not one]
-                left.extend(one.without(*taken[1:], most))
-        for strand in strands:
-            some = [one for one in left if one.strand == strand]
-            if not some:
-                continue
-            table = align(strand, [(one.low, one.stop) for one in some])
-            for k in np.flatnonzero(table["score"] >= least).tolist():
-                place = Place(strand, table[k : k + 1])
-                if place.span[0] < place.span[1]:
-                    good[some[k]] = place
-        if not good:
+        for one in [x for x in windows if x[0] == strand and x[1] < stop and start < x[3]]:
+            del windows[one]
+            if start > one[2]:
+                windows[(*one[:3], start)] = None
+            if stop < one[3]:
+                windows[strand, stop, max(stop, one[2]), one[3]] = None
+        for own in strands:
+            some = [x for x, place in windows.items() if place is None and x[0] == own]
+            table: Any = align(own, [(x[1], x[3]) for x in some]) if some else None
+            for k, one in enumerate(some):
+                score, begin, end = table[["score", "target_start", "target_end"]][k].item()
+                windows[one] = (-score, own != "plus", end, begin, table[k : k + 1])
+                if score < least or begin == end:
+                    del windows[one]
+        if not windows:
             return
-        best = min(good.values(), key=lambda one: one.order)
-        yield best
-        taken, left = (best.strand, *best.span), []
+        strand = min(windows, key=lambda x: windows[x][:3])[0]
+        *_, stop, start, place = min(windows.values(), key=lambda found: found[:3])
+        yield place

@@ -24,13 +24,12 @@ LEAST = 2
 
 @dataclass(eq=False)
 class Held:
-    """A part, of which the engine holds subjects, or pieces for paths of so many letters."""
+    """A part, of which the engine holds subjects, or pieces for paths of ``reach`` letters: the
+    place of each among all by length, subject by subject, and the first one of each subject."""
 
     subjects: SequenceSet
-    #: 0: of no pieces.
-    reach: int
+    reach: int = 0
     inner: Any = None
-    #: The place of each piece among those by length, subject by subject, and the first of each.
     order: Any = None
     firsts: Any = None
 
@@ -47,53 +46,47 @@ class InPieces(SearchEngine):
         self._reach = 0
 
     def hold(self, subjects: SequenceSet) -> Held:
-        return self._held(Held(subjects, self._reach_in(subjects)))
+        held = Held(subjects)
+        self._hold(held)
+        return held
 
-    def _size(self, subjects: SequenceSet, reach: int) -> int:
-        """The letters of a piece without the overlap."""
-        return max(len(subjects.letters) // self.engine.streams, LEAST * reach)
-
-    def _reach_in(self, subjects: SequenceSet) -> int:
-        """The letters before each piece; 0: there are no pieces."""
-        reach = self._reach
-        return reach if reach and subjects.lengths[0] > 2 * self._size(subjects, reach) else 0
-
-    def _held(self, held: Held) -> Held:
-        """Let the engine hold a part as its reach says."""
-        subjects, pieces = held.subjects, held.subjects
-        if held.reach:
-            size, lengths = self._size(subjects, held.reach), subjects.lengths
+    def _hold(self, held: Held) -> None:
+        """Let the engine hold what suits the queries of late, if it does not yet."""
+        subjects, lengths, reach = held.subjects, held.subjects.lengths, self._reach
+        size = max(len(subjects.letters) // self.engine.streams, LEAST * reach)
+        reach = reach if lengths[0] > 2 * size else 0
+        if held.inner is not None and held.reach == reach:
+            return
+        self.free(held)
+        held.reach = reach
+        if reach:
             counts = np.where(lengths > 2 * size, -(-lengths // size), 1)
             held.firsts = counts.cumsum() - counts
             owner = np.repeat(np.arange(len(subjects)), counts)
-            first, stop = subjects.starts[owner], subjects.ends[owner]
+            first, last = subjects.starts[owner], subjects.ends[owner]
             start = first + size * (np.arange(len(owner)) - held.firsts[owner])
-            stop = np.where(counts[owner] > 1, np.minimum(start + size, stop), stop)
-            start = np.maximum(start - held.reach, first)
+            stop = np.where(counts[owner] > 1, np.minimum(start + size, last), last)
+            start = np.maximum(start - reach, first)
             by_length = np.argsort(start - stop, kind="stable")
             held.order = np.argsort(by_length)
-            pieces = SequenceSet.of(subjects.letters, start[by_length], stop[by_length])
-        held.inner = self.engine.hold(pieces)
-        return held
+            subjects = SequenceSet.of(subjects.letters, start[by_length], stop[by_length])
+        held.inner = self.engine.hold(subjects)
 
     def scores(
         self, queries: Iterable[Letters], held: Any, done: Callable[[int], None]
     ) -> Iterator[Scores]:
-        several = list(queries)
-        if self._able and several:
-            most = np.array([max(map(len, several))])
-            reach = path_reach(self._comparison[0], most, None, *self._comparison[1:])
-            most_of = 0 if reach is None else int(reach[0])
-            if not most_of <= self._reach <= 2 * most_of:  # pieces that are held may be good enough
-                self._reach = most_of
-        if (reach_in := self._reach_in(held.subjects)) != held.reach:
-            self.engine.free(held.inner)
-            held.reach = reach_in
-            self._held(held)
+        queries = list(queries)
+        if self._able and queries:
+            most = np.array([max(map(len, queries))])
+            found = path_reach(self._comparison[0], most, None, *self._comparison[1:])
+            reach = 0 if found is None else int(found[0])
+            if not reach <= self._reach <= 2 * reach:  # pieces that are held may be good enough
+                self._reach = reach
+        self._hold(held)
         if not held.reach:
-            return self.engine.scores(several, held.inner, done)
-        found = self.engine.scores(several, held.inner, lambda cells: None)
-        return self._joined(several, found, held, done)
+            return self.engine.scores(queries, held.inner, done)
+        scores = self.engine.scores(queries, held.inner, lambda cells: None)
+        return self._joined(queries, scores, held, done)
 
     def _joined(
         self, queries: list[Letters], found: Iterator[Scores], held: Held, done: Any
@@ -104,7 +97,8 @@ class InPieces(SearchEngine):
             yield np.maximum.reduceat(scores[held.order], held.firsts)
 
     def free(self, held: Any) -> None:
-        self.engine.free(held.inner)
+        if held.inner is not None:
+            self.engine.free(held.inner)
 
     def close(self) -> None:
         self.engine.close()
