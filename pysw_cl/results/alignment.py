@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -113,9 +114,9 @@ class Alignment(AlignedPair):
         figure, which notebooks show.  Returns the axes; None if there is only a file.  Raises
         InputError without matplotlib (the extra ``plot``) or for an unknown format, and FormatError
         for a file that cannot be written."""
-        from .plot import plot
+        from .plot import draw, drawn
 
-        return plot(self, path, ax)
+        return drawn(partial(draw, self), path, ax)
 
     def __str__(self) -> str:
         from .formats import pair

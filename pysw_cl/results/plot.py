@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -102,11 +101,6 @@ def draw(alignment: AlignedPair, axes: Any = None) -> Any:
     strand = ", minus strand" if alignment.strand == "minus" else ""
     axes.set_title(f"{alignment.mode}, score {alignment.score:,}{identity}{strand}")
     return figure
-
-
-def plot(alignment: AlignedPair, path: str | os.PathLike[str] | None = None, ax: Any = None) -> Any:
-    """See `Alignment.plot`."""
-    return drawn(partial(draw, alignment), path, ax)
 
 
 def drawn(draw: Callable[[Any], Any], path: str | os.PathLike[str] | None, ax: Any) -> Any:

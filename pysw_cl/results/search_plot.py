@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from . import plot as one_plot
 from .formats.pair import cut
+from .plot import drawn, require
 
 #: The most hits of a query, the most queries, and the most characters of a name that are shown.
 MOST, MOST_QUERIES, NAME = 50, 8, 30
@@ -17,14 +17,14 @@ MOST, MOST_QUERIES, NAME = 50, 8, 30
 def plot(found: Sequence[Any], path: str | os.PathLike[str] | None = None, ax: Any = None) -> Any:
     """Draw the `Hits` of the first queries; ``path`` and ``ax`` are as in `Alignment.plot`, ``ax``
     for one query.  Raises InputError for hits without a path, and as that does."""
-    return one_plot.drawn(partial(_draw, found[:MOST_QUERIES]), path, ax)
+    return drawn(partial(_draw, found[:MOST_QUERIES]), path, ax)
 
 
 def _draw(found: Sequence[Any], axes: Any = None) -> Any:
     each = [axes]
     if axes is None:
         heights = [1 + 0.2 * max(2, min(MOST, len(hits))) for hits in found]
-        figure = one_plot.require()(figsize=(8, sum(heights)), layout="constrained")
+        figure = require()(figsize=(8, sum(heights)), layout="constrained")
         each = figure.subplots(len(found), 1, squeeze=False, height_ratios=heights)[:, 0]
     for own, hits in zip(each, found, strict=True):
         _bars(own, hits)

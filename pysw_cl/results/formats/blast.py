@@ -96,10 +96,6 @@ class _Hits:
             found |= dict.fromkeys(map(id, rows), str(share))
         return [found[id(row)] for row in self.rows]
 
-    def known(self, name: str, text: Callable[[float], str], unknown: str) -> Texts:
-        """The texts of a field that only some results have."""
-        return [unknown if value is None else text(value) for value in self.some.each(name)]
-
     def titles(self) -> Texts:
         """Name and description of each subject."""
         found = (row.target for row in self.rows)
@@ -129,8 +125,8 @@ FIELDS: dict[str, _Column] = {
     "send": ("s. end", lambda hits: hits.subject(1)),
     "qseq": ("query seq", lambda hits: [query for query, _ in hits.letters]),
     "sseq": ("subject seq", lambda hits: [subject for _, subject in hits.letters]),
-    "evalue": ("evalue", lambda hits: hits.known("expect", writer.expect_text, NO_EVALUE)),
-    "bitscore": ("bit score", lambda hits: hits.known("bits", writer.bits_text, NO_BITSCORE)),
+    "evalue": ("evalue", lambda hits: hits.some.shown("expect", writer.expect_text, NO_EVALUE)),
+    "bitscore": ("bit score", lambda hits: hits.some.shown("bits", writer.bits_text, NO_BITSCORE)),
     "score": ("score", lambda hits: hits.some.numbers("score")),
     "length": ("alignment length", lambda hits: texts(hits.columns)),
     "pident": ("% identity", lambda hits: _percent(hits.matches / hits.columns, 3)),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from . import blast, writer
 from .columns import Columns
-from .pair import WIDTH, cut, marks_of, parts
+from .pair import WIDTH, blocks, cut, marks_of
 from .writer import ByQuery, Row, Setting, bits_text, by_subject, expect_text, title_of
 
 #: Characters of a title in the table of subjects.
@@ -23,10 +23,7 @@ class Writer(ByQuery):
         super().__init__(setting)
         self._table = blast.Table(setting)
 
-    def queries(self, groups: list[list[Row]]) -> str:
-        return "".join(map(self._query, groups))
-
-    def _query(self, rows: list[Row]) -> str:
+    def query(self, rows: list[Row]) -> str:
         """What readers take as a file of its own."""
         query, every, searched = rows[0].query, by_subject(rows), self.setting.searched
         count = searched["targets"] if "letters" in searched else len(every)
@@ -65,10 +62,10 @@ class Writer(ByQuery):
         size, digits, width = len(marks), len(str(max(i1, j1))), self.setting.width or WIDTH
         said = (f"{x} = {n}/{size} ({writer.percent(n, size)}%)" for x, n in counts[:: 2 - protein])
         lines = [f" Score = {score}\n {', '.join(said)}\n{strand}\n"]
-        sides = parts(query, i, 1, width), parts(target, j, step, width)
-        for k, ((ours, first, last), (theirs, start, end)) in enumerate(zip(*sides, strict=True)):
+        sides = (query, i, 1), (target, j, step)
+        for between, (ours, first, last), (theirs, start, end) in blocks(middle, *sides, width):
             lines.append(f"Query  {first:<{digits}}  {ours}  {last}\n")
-            lines.append(f"{'':{digits + 9}}{middle[k * width : (k + 1) * width]}\n")
+            lines.append(f"{'':{digits + 9}}{between}\n")
             lines.append(f"Sbjct  {start:<{digits}}  {theirs}  {end}\n\n")
         return "".join([*lines, "\n"])
 

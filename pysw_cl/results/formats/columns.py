@@ -107,9 +107,9 @@ class Columns:
         """A field of `Row` that all rows have."""
         return texts(self.known(name))
 
-    def places(self, name: str) -> Texts:
-        """A coordinate; empty where it is not known."""
-        return ["" if value is None else str(value) for value in self.each(name)]
+    def shown(self, name: str, text: Callable[[Any], str] = str, unknown: str = "") -> Texts:
+        """A field that only some rows may have."""
+        return [unknown if value is None else text(value) for value in self.each(name)]
 
     def gaps(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Of each path the number of gaps, and of their letters."""

@@ -60,7 +60,10 @@ def _lines(
     """The lines of the columns of an alignment, an empty one before each block."""
     margin = max(map(len, names))
     upper, lower = (escape(name.ljust(margin)) if html else name.ljust(margin) for name in names)
-    for marks, ((ours, i0, i1), (theirs, j0, j1)) in blocks(some, width):
+    minus, (query, target) = some.strand == "minus", some.aligned
+    start = (some.query_end or 0) + 1 if minus else some.query_start or 0
+    sides = (query, start, -1 if minus else 1), (target, some.target_start or 0, 1)
+    for marks, (ours, i0, i1), (theirs, j0, j1) in blocks(marks_of(some), *sides, width):
         if html:
             ours, theirs = _coloured(ours, marks), _coloured(theirs, marks)
         yield ""
@@ -108,16 +111,11 @@ def digits_of(found: AlignedPair) -> int:
     return len(str(max((found.query_end or 0) + behind, found.target_end or 0)))
 
 
-def blocks(found: AlignedPair, width: int) -> Iterator[tuple[str, tuple[Part, Part]]]:
-    """The columns of a path, ``width`` at a time: the marks between the letters, and of query and
-    target what `parts` gives."""
-    marks, minus, (query, target) = marks_of(found), found.strand == "minus", found.aligned
-    start = (found.query_end or 0) + 1 if minus else found.query_start or 0
-    ours = parts(query, start, -1 if minus else 1, width)
-    both = zip(ours, parts(target, found.target_start or 0, 1, width), strict=True)
-    yield from zip(
-        (marks[at : at + width] for at in range(0, len(marks), width)), both, strict=True
-    )
+def blocks(marks: str, upper: Part, lower: Part, width: int) -> Iterator[tuple[str, Part, Part]]:
+    """The columns of a path, ``width`` at a time: the marks between the letters, and what `_parts`
+    gives of both lines.  Each is its letters, the position before the first one, and the step."""
+    some = (marks[at : at + width] for at in range(0, len(marks), width))
+    return zip(some, _parts(*upper, width), _parts(*lower, width), strict=True)
 
 
 def marks_of(found: AlignedPair) -> str:
@@ -130,7 +128,7 @@ def marks_of(found: AlignedPair) -> str:
     return codes.tobytes().decode("ascii")
 
 
-def parts(letters: str, before: int, step: int, width: int) -> Iterator[Part]:
+def _parts(letters: str, before: int, step: int, width: int) -> Iterator[Part]:
     """Letters with gaps, ``width`` at a time, and the positions of the first and the last one
     behind the position ``before``; where there is none, twice that of the letter before."""
     for at in range(0, len(letters), width):

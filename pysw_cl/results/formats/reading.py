@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ...errors import FormatError
 from ..cigar import Runs
 from .writer import runs_of
 
-_CIGAR = re.compile(r"(?:[0-9]+[MIDNSHP=X])+")
+_CIGAR, _PADDING = re.compile(r"(?:[0-9]+[MIDNSHP=X])+"), re.compile(r"[0-9]+P")
+_CLIPPED = re.compile(r"(?=.)((?:[0-9]+[SH])*)((?:[0-9]+[MIDNP=X])*)((?:[0-9]+[SH])*)")
 _TAG = re.compile(r"([A-Za-z][A-Za-z0-9]):([AifZHB]):(.*)", re.DOTALL)
 
 
@@ -94,21 +93,14 @@ class Lines:
 def runs_in(lines: Lines, cigar: str) -> tuple[Runs, int, int, int]:
     """The runs of a CIGAR of a file, without 'P', how many letters are clipped before and after
     them, and how many of these the file lacks (H).  Raises FormatError for what is no CIGAR."""
-    if not _CIGAR.fullmatch(cigar):
+    parts = _CLIPPED.fullmatch(cigar)
+    if parts is None:
+        if _CIGAR.fullmatch(cigar):
+            raise lines.wrong(f"the CIGAR {cigar[:40]!r} has clips inside")
         raise lines.wrong(f"{cigar[:40]!r} is not a CIGAR")
-    runs, clips, hard = runs_of(cigar), [0, 0], 0
-    for k in range(2):  # from the front, then from the back
-        runs.reverse()
-        while runs and runs[-1][1] in "SH":
-            length, op = runs.pop()
-            clips[k] += length
-            hard += length if op == "H" else 0
-    inner = [(length, op) for length, op in runs if op != "P"]
-    if any(op in "SH" for _, op in inner):
-        raise lines.wrong(f"the CIGAR {cigar[:40]!r} has clips inside")
-    ops = "".join(op for _, op in inner).encode("ascii")
-    lengths = np.array([length for length, _ in inner], np.int64)
-    return Runs(np.frombuffer(ops, np.uint8), lengths), clips[0], clips[1], hard
+    before, after = (sum(length for length, _ in runs_of(part)) for part in parts.group(1, 3))
+    hard = sum(length for length, op in runs_of(parts[1] + parts[3]) if op == "H")
+    return Runs.of_cigar(_PADDING.sub("", parts[2])), before, after, hard
 
 
 def known_matches(runs: Runs, differences: Any) -> tuple[Runs, int | None]:

@@ -64,10 +64,7 @@ class Writer(ByQuery):
             program += f"\tDS:{setting.mode}; {setting.scoring.in_words}"
         return f"@HD\tVN:1.6\tSO:unsorted\tGO:query\n{''.join(lines)}{program}\n"
 
-    def queries(self, groups: list[list[Row]]) -> str:
-        return "".join(map(self._query_lines, groups))
-
-    def _query_lines(self, rows: list[Row]) -> str:
+    def query(self, rows: list[Row]) -> str:
         found = [row for row in rows if row.cigar_for("SAM") and row.has_both]
         if not found:
             fields = f"{_UNMAPPED}\t*\t0\t255\t*\t*\t0\t0\t{self._letters(rows[0].query, False)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import numpy as np
@@ -60,7 +60,7 @@ class Tsv(Table):
         }
         for name in ("score", "second_best", "matches", "columns"):
             made[name] = partial(some.numbers, name)
-        return [made[name]() if name in made else some.places(name) for name in self._names]
+        return [made[name]() if name in made else some.shown(name) for name in self._names]
 
 
 class Bed(Table):
@@ -161,13 +161,10 @@ class A3m(ByQuery):
             raise InputError("A3M has insertions in lower case; in this scoring case counts")
         self._table, self._before = writer.as_scored(setting.scoring), ""
 
-    def queries(self, groups: list[list[Row]]) -> str:
-        return "".join(line for rows in groups for line in self._block(rows))
-
-    def _block(self, rows: list[Row]) -> Iterator[str]:
+    def query(self, rows: list[Row]) -> str:
         query = rows[0].query
         letters = writer.bytes_of(query).translate(self._table).decode("ascii")
-        yield f"{self._before}>{title_of(query, 'query')}\n{letters}\n"
+        records = [f"{self._before}>{title_of(query, 'query')}\n{letters}\n"]
         self._before = "\0"
         for row in rows:
             if row.cigar_for("A3M") and row.has_both:
@@ -177,7 +174,8 @@ class A3m(ByQuery):
                 text = bytes(b | 32 if a == ord("-") else b for a, b in both).decode("ascii")
                 place = f"{j1}-{j0 + 1}" if strand == "minus" else f"{j0 + 1}-{j1}"
                 name = printable(f"{without_blanks(of.name, 'target')}/{place} {of.description}")
-                yield f">{name}\n{'-' * i0}{text}{'-' * (len(query) - i1)}\n"
+                records.append(f">{name}\n{'-' * i0}{text}{'-' * (len(query) - i1)}\n")
+        return "".join(records)
 
 
 class HitSequences(Writer):

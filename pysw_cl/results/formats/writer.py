@@ -226,9 +226,9 @@ class Writer:
 
 class ByQuery(Writer):
     """A writer that has to know all results of a query, which follow each other, at once:
-    ``queries`` makes the text of those of some queries, given in lists."""
+    ``query`` makes the text of those of one."""
 
-    queries: Callable[[list[list[Row]]], str]
+    query: Callable[[list[Row]], str]
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
@@ -243,6 +243,10 @@ class ByQuery(Writer):
             groups[-1].append(row)
         self._held = groups.pop()
         return self.queries(groups) if groups else ""
+
+    def queries(self, groups: list[list[Row]]) -> str:
+        """The text of the results of some queries."""
+        return "".join(map(self.query, groups))
 
     def end(self) -> str:
         """The text of the last query."""
