@@ -70,3 +70,27 @@ def test_no_pieces_where_nothing_bounds_paths() -> None:
         assert len(list(engine.scores([DNA], held, lambda cells: None))) == 1
         assert held.reach == 0
         engine.close()
+
+
+def test_pieces_stay_while_they_are_good_enough_and_few_letters_are_not_cut() -> None:
+    scoring, rng = match_scoring(2, -3, 5, 2), np.random.default_rng(3)
+    genome = subjects_of([rng.choice(DNA, 40_000)])
+    others = subjects_of([rng.choice(DNA, n) for n in (2000, *[300] * 400)])
+    inner = vector(scoring)
+    inner.streams, holds, hold = 8, list[int](), inner.hold
+
+    def counted(subjects: Any) -> Any:
+        holds.append(len(subjects))
+        return hold(subjects)
+
+    inner.hold = counted  # type: ignore[method-assign]
+    engine = InPieces(inner, scoring.clamped(), True, 0)
+    for subjects, wanted in ((genome, [1, 8, 8]), (others, [401])):
+        held = engine.hold(subjects)
+        for m in (25, 150, 25, 150, 60, 1, 150):
+            (found,) = engine.scores([rng.choice(DNA, m)], held, lambda cells: None)
+            assert len(found) == len(subjects)
+        assert holds == wanted
+        holds.clear()
+        engine.free(held)
+    engine.close()

@@ -18,8 +18,8 @@ from ...sequences.sequence_set import SequenceSet
 from ..batch.scores import FREE_QUERY, path_reach
 from .contract import Scores, SearchEngine
 
-#: Letters of a piece at least, in reaches of paths.
-LEAST = 2
+#: Letters of a piece at least, in reaches of paths; the least share of the letters that is cut.
+LEAST, FEW = 2, 1 / 32
 
 
 @dataclass(eq=False)
@@ -53,8 +53,12 @@ class InPieces(SearchEngine):
     def _hold(self, held: Held) -> None:
         """Let the engine hold what suits the queries of late, if it does not yet."""
         subjects, lengths, reach = held.subjects, held.subjects.lengths, self._reach
-        size = max(len(subjects.letters) // self.engine.streams, LEAST * reach)
-        reach = reach if lengths[0] > 2 * size else 0
+        share = len(subjects.letters) // self.engine.streams
+        if 0 < reach <= held.reach <= max(2 * reach, share // 8):  # pieces that are good enough
+            return
+        size = max(share, LEAST * reach)
+        if lengths[lengths > 2 * size].sum() < FEW * len(subjects.letters):
+            reach = 0
         if held.inner is not None and held.reach == reach:
             return
         self.free(held)
@@ -79,9 +83,7 @@ class InPieces(SearchEngine):
         if self._able and queries:
             most = np.array([max(map(len, queries))])
             found = path_reach(self._comparison[0], most, None, *self._comparison[1:])
-            reach = 0 if found is None else int(found[0])
-            if not reach <= self._reach <= 2 * reach:  # pieces that are held may be good enough
-                self._reach = reach
+            self._reach = 0 if found is None else int(found[0])
         self._hold(held)
         if not held.reach:
             return self.engine.scores(queries, held.inner, done)
