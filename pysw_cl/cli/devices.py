@@ -32,7 +32,6 @@ def add_to(commands: Any) -> None:
 
 
 def _devices(args: Namespace) -> int:
-    """List the devices.  Raises DeviceError if none can be used."""
     from ..opencl.listing import devices, hint
 
     found = devices()
@@ -130,7 +129,6 @@ def add_profile_to(commands: Any) -> None:
 
 
 def _show(args: Namespace) -> int:
-    """Print the profile that the device has."""
     from ..opencl.device import get_runtime
     from ..planning.profiles.profile import profile_for
 
@@ -145,7 +143,6 @@ def _show(args: Namespace) -> int:
 
 
 def _export(args: Namespace) -> int:
-    """Write the user's profile of the device to a file."""
     from ..opencl.device import get_runtime
     from ..planning.profiles.profile import folder_to_change, profile_for
 
@@ -162,7 +159,6 @@ def _export(args: Namespace) -> int:
 
 
 def _import(args: Namespace) -> int:
-    """Store the profile in a file as the user's of the device that it names."""
     from ..planning.profiles.profile import MOST_BYTES, Profile, save
     from ..sequences.opening import opened
 
@@ -181,7 +177,6 @@ def _import(args: Namespace) -> int:
 
 
 def _reset(args: Namespace) -> int:
-    """Remove the user's profiles of the device."""
     from ..opencl.device import get_runtime
     from ..planning.profiles.profile import reset, user_folder
 

@@ -62,22 +62,16 @@ class Stats(Costs):
 
     def __str__(self) -> str:
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in self.cells.items()) or "none"
-        parts = [
-            f"{self.seconds:.3f} s, {self.gcups:.2f} GCUPS",
-            f"{self.total_cells:,} cells ({kinds})",
-            f"{self.launches:,} launches",
-        ]
-        if self.pruned:
-            parts.append(f"{self.pruned:,} cells pruned")
-        if self.again:
-            parts.append(f"{self.again:,} cells computed again in wider lanes")
-        if self.recomputed:
-            parts.append(f"{self.recomputed:,} computed again after a failed check")
-        if self.failed:
-            parts.append(f"without {', '.join(self.failed)}, which failed")
-        if self.device_bytes:
-            parts.append(f"{self.device_bytes / 2**20:.1f} MiB on the device")
-        if self.kernel_seconds:
-            times = (f"{name} {time:.3f} s" for name, time in self.kernel_seconds.items())
-            parts.append(f"kernels: {', '.join(times)}")
-        return "; ".join(parts)
+        times = ", ".join(f"{name} {time:.3f} s" for name, time in self.kernel_seconds.items())
+        parts = (
+            (True, f"{self.seconds:.3f} s, {self.gcups:.2f} GCUPS"),
+            (True, f"{self.total_cells:,} cells ({kinds})"),
+            (True, f"{self.launches:,} launches"),
+            (self.pruned, f"{self.pruned:,} cells pruned"),
+            (self.again, f"{self.again:,} cells computed again in wider lanes"),
+            (self.recomputed, f"{self.recomputed:,} computed again after a failed check"),
+            (self.failed, f"without {', '.join(self.failed)}, which failed"),
+            (self.device_bytes, f"{self.device_bytes / 2**20:.1f} MiB on the device"),
+            (times, f"kernels: {times}"),
+        )
+        return "; ".join(text for is_said, text in parts if is_said)

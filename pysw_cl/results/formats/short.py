@@ -89,8 +89,7 @@ class JsonLines(Writer):
 
     def entry(self, row: Row) -> str:
         query, target, score, strand, i0, i1, j0, j1, matches, columns, cigar, *more, _ = row
-        known = matches is not None and columns is not None
-        identity = (matches or 0) / max(1, columns or 0) if known else None
+        identity = None if matches is None or columns is None else matches / max(1, columns)
         ours = query.name or "query", len(query), i0, i1, "-" if strand == "minus" else "+"
         theirs = target.name or "target", len(target), j0, j1
         values = *ours, *theirs, score, matches, columns, identity, cigar
