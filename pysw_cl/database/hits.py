@@ -138,7 +138,7 @@ class HitAligner:
         global ones no letter of the subject."""
         options, scale = self._options, self._options.scoring.scale
         found: Iterable[AlignedPair] = ()
-        if options.mode == "local":
+        if options.mode == "local" and len(hit.target):
             asked = {**vars(options), "k": options.alignments, "output": "path"}
             asked["min_score"] = max(one.suffices, 1) / scale
             top = made_of(TopOptions, asked)

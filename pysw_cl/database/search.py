@@ -314,7 +314,8 @@ class Searcher:
 
     def _at_once(self, options: SearchOptions, matrix: PositionMatrix | None) -> int:
         """How many queries share a pass."""
-        many = GATHERED // max(1, len(self.db)) if options.evalues == "library" else STREAMED
+        every = options.evalues == "library" or options.chosen  # all scores are kept
+        many = GATHERED // max(1, len(self.db)) if every else STREAMED
         with self._alone():
             if self.db.total_letters > self._ready(options, matrix).most_letters:
                 return max(1, min(many, STREAMED))

@@ -50,6 +50,7 @@ class EValues:
             highest = log(most) if most else -inf
         if options.min_bits is not None and isinstance(law, ScoreStatistics):
             units = (options.min_bits * log(2) + log(law.k)) / law.lambda_
+            units = max(-UNREACHED, min(units, UNREACHED))
             least = max(least, ceil(units * self.scale - 1e-9))
         elif options.min_bits is not None:
             highest = min(highest, log(self.m * self.letters) - options.min_bits * log(2))
@@ -168,7 +169,7 @@ class Library(Best):
 
 def candidates(options: SearchOptions, db: Database, law: ScoreStatistics | None, m: int) -> Best:
     """What chooses the hits of a query of ``m`` letters."""
-    letters = options.db_letters or db.total_letters
+    letters = options.db_letters or max(1, db.total_letters)
     if options.evalues == "library":
         return Library(options, db, m, letters)
     letters *= options.strands  # whose scores are in the library's, too

@@ -40,8 +40,10 @@ LENGTHS, SHARE = (1000, 4000), 0.125
 #: Pairs of which it is looked at how much alignments take.
 TRACED = 3000
 Composition = Mapping[str, float]
-#: The fits of this process.
-_known: dict[str, ScoreStatistics] = {}
+#: No share of a letter is larger.
+MOST_SHARE = 1e18
+#: The fits of this process, and why some failed.
+_known: dict[str, ScoreStatistics | ScoringError] = {}
 
 
 def score_statistics(
@@ -95,9 +97,8 @@ def statistics_of(
     matrix: PositionMatrix | None = None,
 ) -> ScoreStatistics:
     """See `score_statistics`; of a scoring by position by its ``matrix``."""
-    known = published(scoring) if composition is None else None
-    if known is not None:
-        return known
+    if composition is None and (own := published(scoring)) is not None:
+        return own
     letters, shares = _composition(scoring, composition)
     _check(scoring, letters, shares, matrix)
     facts = scoring.facts(), letters.tolist(), shares.tolist(), matrix is None, VERSION
@@ -105,10 +106,16 @@ def statistics_of(
     if name not in _known:
         found = _kept(name)
         if found is None:
-            found = _fitted(scoring, resources, letters, shares, matrix)
+            try:
+                found = _fitted(scoring, resources, letters, shares, matrix)
+            except ScoringError as error:
+                _known[name] = error
+                raise
             _keep(name, found)
         _known[name] = found
-    return _known[name]
+    if isinstance(known := _known[name], ScoringError):
+        raise ScoringError(str(known))
+    return known
 
 
 def law_of_search(
@@ -161,13 +168,13 @@ def _composition(scoring: Scoring, given: Composition | None) -> tuple[Letters, 
         given = dict(zip(AMINO_ACIDS, FREQUENCIES, strict=True))
     elif given is None:
         given = dict.fromkeys(_usual(scoring), 1.0)
-    shares = np.array(list(given.values()), float) if given else np.zeros(0)
-    if not len(shares) or not all(is_number(one) and one >= 0 for one in given.values()):
-        raise InputError(f"composition has numbers from 0 on of letters, not {shown(given)}")
-    letters = "".join(given).encode("ascii", "replace")
-    if len(letters) != len(shares) or not shares.sum():
-        raise InputError(f"composition has a share of each letter, not {shown(given)}")
-    found = np.frombuffer(letters, np.uint8)
+    good = isinstance(given, Mapping) and all(
+        isinstance(one, str) and len(one) == 1 and one.isascii() and is_number(share)
+        and 0 <= share <= MOST_SHARE for one, share in given.items()
+    )  # fmt: skip
+    if not good or not any(given.values()):
+        raise InputError(f"composition has a number from 0 on of each letter, not {shown(given)}")
+    found, shares = np.frombuffer("".join(given).encode(), np.uint8), np.array([*given.values()])
     scoring.check_letters(found, "composition")
     return found[shares > 0], shares[shares > 0] / shares.sum()
 
@@ -193,10 +200,13 @@ def _check(scoring: Scoring, letters: Letters, shares: Any, matrix: PositionMatr
 
 def _kept(name: str) -> ScoreStatistics | None:
     """A fit that was kept beside the user's profiles."""
-    with suppress(OSError, ValueError, TypeError):
+    with suppress(OSError, ValueError, TypeError, RecursionError):
         if (folder := user_folder()) is not None:
             text = (folder / "statistics" / f"{name}.json").read_text("ascii")
-            return ScoreStatistics(**json.loads(text))
+            found = ScoreStatistics(**json.loads(text))
+            *values, source, error, log_k_error = asdict(found).values()
+            if np.isfinite([*values, error, log_k_error]).all() and min(values[:2]) > 0:
+                return found if isinstance(source, str) else None
     return None
 
 
@@ -207,8 +217,11 @@ def _keep(name: str, found: ScoreStatistics) -> None:
             place = folder / "statistics" / f"{name}.json"
             place.parent.mkdir(parents=True, exist_ok=True)
             part = place.with_suffix(f".{secrets.token_hex(8)}.part")
-            part.write_text(json.dumps(asdict(found)), "ascii")
-            part.replace(place)
+            try:
+                part.write_text(json.dumps(asdict(found)), "ascii")
+                part.replace(place)
+            finally:
+                part.unlink(missing_ok=True)
 
 
 def _fitted(

@@ -32,6 +32,7 @@ from ..planning.plan import Plan
 from ..scoring.arguments import check_sense
 from ..scoring.positions import PositionMatrix
 from ..scoring.scoring import Scoring, made_of, make_scoring, names_of
+from ..scoring.statistics.law import letters_of
 from ..sequences.view import as_range, check_strand
 from .problem import NO_FREE_ENDS, FreeEnds, check_mode
 from .progress import Progress
@@ -85,7 +86,7 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "k": partial(whole_number, least=1),
     "alignments": partial(whole_number, least=1),
     "evalues": lambda evalues, name: choice(evalues, name, get_args(EValuesOf)),
-    "db_letters": lambda n, name: None if n is None else whole_number(n, name, 1),
+    "db_letters": lambda n, name: None if n is None else letters_of(n, name),
     "min_bits": _none_or(is_number, "a number or None"),
     "max_evalue": _none_or(_from_zero, "a number from 0 on or None"),
     **dict.fromkeys(("min_identity", "min_coverage"), _none_or(_is_share, "from 0 to 1, or None")),

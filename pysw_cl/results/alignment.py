@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..scoring.statistics.law import ScoreStatistics
+from ..scoring.statistics.law import ScoreStatistics, letters_of
 from ..scoring.statistics.published import published
 from . import tables
 from .aligned_pair import AlignedPair
@@ -46,13 +46,15 @@ class Alignment(AlignedPair):
         for the scoring; by default NCBI's.  Raises InputError for a global alignment, and where
         NCBI has none."""
         law = published(self.scoring) if statistics is None else statistics
-        if self.mode != "local" or law is None:
+        if self.mode != "local" or not isinstance(law, ScoreStatistics):
             raise InputError(
                 "E-values are for mode='local'; for a scoring that NCBI has no parameters of give "
                 "statistics=pysw_cl.score_statistics(...), which fits them"
             )
-        letters = len(self.target) if db_letters is None else db_letters
-        return float(law.evalues(self.score, len(self.query), len(self.target), letters))
+        letters = max(1, len(self.target))
+        if db_letters is not None:
+            letters = letters_of(db_letters, "db_letters")
+        return float(law.evalues(self.score, len(self.query), max(1, len(self.target)), letters))
 
     def to_numpy(self) -> NDArray[Any]:
         """What the result says as a structured array of one row; see `pysw_cl.to_numpy`."""

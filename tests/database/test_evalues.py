@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -287,3 +288,77 @@ def test_evalues_by_the_scores_of_the_search(mode: Any, monkeypatch: Any) -> Non
                     assert facts(hits) == facts(good[:top])
     with pytest.raises(ScoringError, match="need 100 sequences"):
         list(search("MKV", targets[:50], evalues="library"))
+
+
+def test_alignments_that_vary_little_have_evalues() -> None:
+    """Of nucleotides whose gaps cost much all local alignments are about as long as they score."""
+    rng = np.random.default_rng(1)
+    targets = ["".join(rng.choice(list("ACGT"), 400)) for _ in range(60)]
+    common: dict[str, Any] = {"sub_score": (1, -3), "gap_cost": (5, 2)}
+    (hits,) = search(targets[0][:100], targets, max_evalue=1e-3, **common)
+    assert [(hit.number, hit.score) for hit in hits] == [(0, 100)]
+    law = pysw_cl.score_statistics(**common)
+    assert law.alpha >= 0 and law.sigma >= 0
+    assert np.isfinite(law.log_evalues(np.arange(1, 300), 300, 300, 1e6)).all()
+
+
+def test_fits_do_not_depend_on_the_unit_of_scores() -> None:
+    law = pysw_cl.score_statistics((1, -3), (5, 2))
+    for times in (2, 10, 100):
+        other = pysw_cl.score_statistics((times, -3 * times), (5 * times, 2 * times))
+        assert other.lambda_ * times == pytest.approx(law.lambda_, rel=1e-6)
+        assert other.k == pytest.approx(law.k, rel=1e-6)
+    # few scores are odd, in halves
+    between = [pysw_cl.score_statistics((1, -2), (gap, 1)).lambda_ for gap in (2, 2.5, 3)]
+    assert between[0] * 0.98 < between[1] < between[2] * 1.02
+
+
+def test_what_cannot_be_fitted_is_tried_once(monkeypatch: Any) -> None:
+    tried = list[int]()
+    known = statistics._fitted
+
+    def fitted(*given: Any) -> Any:
+        tried.append(1)
+        raise ScoringError("no law")
+
+    monkeypatch.setattr(statistics, "_fitted", fitted)
+    for _ in range(3):
+        with pytest.raises(ScoringError, match="no law"):
+            pysw_cl.score_statistics((3, -4), (6, 2))
+    assert len(tried) == 1
+    monkeypatch.setattr(statistics, "_fitted", known)
+
+
+@pytest.mark.parametrize("change", [
+    {"lambda_": "x"}, {"k": None}, {"k": -1}, {"lambda_": 0}, {"a": float("nan")}, {"source": 5},
+])  # fmt: skip
+def test_damaged_fits_are_made_anew(change: dict[str, Any], tmp_path: Path) -> None:
+    law = pysw_cl.score_statistics((2, -3), (5, 2))
+    (file,) = (tmp_path / "profiles" / "statistics").glob("*.json")
+    file.write_text(json.dumps({**json.loads(file.read_text()), **change}))
+    statistics._known.clear()
+    assert pysw_cl.score_statistics((2, -3), (5, 2)) == law
+    assert json.loads(file.read_text())["k"] == law.k
+
+
+def test_odd_numbers() -> None:
+    targets = ["MKV", "MKVLAW"]
+    for db in ([], [""]):
+        for limit in ({"max_evalue": 1}, {"min_score": 0}, {"min_bits": 5}):
+            assert len(next(search("MKV", db, **limit))) <= len(db)  # type: ignore[arg-type]
+    (hits,) = search("MKVLAWHEAG", ["", "MKVLAW"], alignments=2, output="path", min_score=0)
+    assert {hit.number for hit in hits} == {0, 1}
+    assert next(search("MKV", targets, min_bits=1e308)) == []
+    assert len(next(search("MKV", targets, min_bits=-1e308))) == 2
+    assert len(next(search("MKV", targets, max_evalue=1e300, db_letters=10**18))) == 2
+    for wrong in (10**19, 10**400, 0, 2.5):
+        with pytest.raises(InputError, match="db_letters"):
+            search("MKV", targets, db_letters=wrong)  # type: ignore[arg-type]
+        with pytest.raises(InputError, match="db_letters"):
+            hits[0].evalue(wrong)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="statistics"):
+        hits[0].evalue(5, "x")  # type: ignore[arg-type]
+    for composition in ({1: 0.5}, {b"A": 1}, {"A": 1j}, [("A", 1)], "ACGT", 5, {"A": "x"},
+                        {"A": 10**400}, {"": 1, "AC": 1}):  # fmt: skip
+        with pytest.raises(InputError, match="composition"):
+            pysw_cl.score_statistics((1, -3), composition=composition)  # type: ignore[arg-type]

@@ -18,6 +18,8 @@ from ...errors import ScoringError
 from .law import ScoreStatistics, Values
 
 Shape = tuple[float, float, float, float, float, float]
+#: Scores have a distance that so many of them keep.
+NEARLY = 0.8
 #: Newton's steps, at most, and the last one.
 STEPS, LAST_STEP = 100, 1e-10
 
@@ -50,9 +52,25 @@ def _shape(scores: Values, rows: Values, columns: Values) -> Shape:
 
     mean = fitted((rows + columns) / 2)
     first, second = rows - line @ mean, columns - line @ mean
-    values = *mean, *fitted((first**2 + second**2) / 2), *fitted(first * second)
-    a, b, alpha, beta, sigma, tau = map(float, values)
-    return a, b, alpha, beta, sigma, tau
+    a, b, alpha, beta, sigma, tau = map(
+        float, (*mean, *fitted((first**2 + second**2) / 2), *fitted(first * second))
+    )
+    # none of them falls with the score
+    if alpha <= 0:
+        alpha, beta = 0.0, float((first**2 + second**2).mean() / 2)
+    if sigma <= 0:
+        sigma, tau = 0.0, max(0.0, float((first * second).mean()))
+    return (a, b, alpha, beta, sigma, tau) if a > 0 else (0.0, 0.0, alpha, beta, sigma, tau)
+
+
+def _lattice(scores: NDArray[np.int64], times: NDArray[np.int64]) -> tuple[int, int]:
+    """A distance and a remainder: nearly all scores are multiples of the one and the other."""
+    apart = max(1, int(np.gcd.reduce(np.diff(scores)))) if len(scores) > 1 else 1
+    for factor in (5, 4, 3, 2, 1):
+        shares = np.bincount(scores // apart % factor, times) / times.sum()
+        if shares.max() >= NEARLY:
+            break
+    return apart * factor, int(shares.argmax()) * apart + int(scores[0]) % apart
 
 
 def _most_likely(
@@ -60,10 +78,13 @@ def _most_likely(
 ) -> ScoreStatistics:
     """The most likely statistics."""
     some = np.flatnonzero(counts)
-    times, low, high = counts[some], some / scale, (some + 1) / scale
+    apart, rest = _lattice(some, counts[some])
+    levels, at = np.unique((some - rest) // apart, return_inverse=True)
+    times, low = np.bincount(at, counts[some]), (levels * apart + rest) / scale
+    high = low + apart / scale
     mean = float(np.average(low, weights=times))
     spread = float(np.sqrt(np.average((low - mean) ** 2, weights=times)))
-    rate = np.pi / np.sqrt(6) / max(spread, 0.25 / scale)  # of a Gumbel distribution
+    rate = np.pi / np.sqrt(6) / max(spread, apart / scale / 4)  # of a Gumbel distribution
     # the law is that of high scores: of the lower half it counts how many there are
     middle = int(np.searchsorted(np.cumsum(times), times.sum() / 2))
     low, high, times = low[middle:], high[middle:], np.append(times[middle:], times[:middle].sum())

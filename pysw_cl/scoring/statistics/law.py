@@ -16,10 +16,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...errors import InputError, shown, whole_number
+
 Values = NDArray[np.float64]
 _erfc = np.frompyfunc(erfc, 1, 1)
+#: The most letters of a search.
+MOST_LETTERS = 10**18
+#: The least variance of what alignments take, in letters.
+LEAST_SPREAD = 1e-3
 #: Scores that `ScoreStatistics.least_score` looks at together.
 AT_ONCE = 64
+#: They are so far apart in units of 1 / lambda, or by 1.
+STEP = 0.25
+
+
+def letters_of(value: Any, name: str) -> int:
+    """How many letters a search has."""
+    if (found := whole_number(value, name, 1)) > MOST_LETTERS:
+        raise InputError(f"{name} must be at most {MOST_LETTERS:,}, not {shown(value)}")
+    return found
 
 
 @dataclass(frozen=True)
@@ -78,7 +93,7 @@ class ScoreStatistics:
     def _taken(self, scores: Values) -> tuple[Values, Values]:
         """The letters that alignments take of a sequence: mean and standard deviation."""
         spread = np.maximum(2 * self.alpha / self.lambda_, self.alpha * scores + self.beta)
-        return self.a * scores + self.b, np.sqrt(spread)
+        return self.a * scores + self.b, np.sqrt(np.maximum(spread, LEAST_SPREAD))
 
     def high_score(self, log_evalue: float, m: int, db_letters: float) -> float:
         """A score that is not too low for `least_score`."""
@@ -87,8 +102,9 @@ class ScoreStatistics:
 
     def least_score(self, log_evalue: float, score: float, m: int, db_letters: float) -> float:
         """A score, not above ``score``, below which subjects of any length have higher E-values."""
+        step = max(1.0, STEP / self.lambda_)
         while score > 0:
-            scores = np.asarray(score - np.arange(AT_ONCE), np.float64)
+            scores = np.asarray(score - step * np.arange(AT_ONCE), np.float64)
             taken, deviation = self._taken(scores)
             # rows * columns / n, at the least for any n, and what comes to it is not negative
             rows, _ = _room(m - taken, deviation)
@@ -98,7 +114,7 @@ class ScoreStatistics:
             above = np.flatnonzero(least > log_evalue)
             if len(above):
                 return float(scores[above[0]])
-            score = float(scores[-1]) - 1
+            score = float(scores[-1]) - step
         return 0.0
 
 
