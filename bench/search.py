@@ -9,7 +9,8 @@ costs 11 + k.  GCUPS are the cells of all queries over the time of one `search`,
 their ends, from the opened database to the last hit; or of a `Searcher` that has searched before,
 whose database is on the device.  In the same run, where they are found: pyopal and ssearch36 (by
 PATH or --ssearch) with as many threads as there are cores.  All hits have to have the scores of
-pyopal's ten best; a sample of all scores is compared with parasail's scan, too.
+pyopal's ten best; a sample of all scores is compared with parasail's scan, too.  Of a search with a
+prefilter it is said which share of the hits of one without it has.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from pysw_cl.opencl.device import get_runtime
 DATA = Path(os.environ.get("PYSW_CL_TEST_DATA", ".")) / "protein"
 GAPS = (11, 1)
 TOP = 10
-PYOPAL = "pyopal"
+PYOPAL, FILTERED = "pyopal", "Searcher with prefilter"
 #: Subjects of each query whose scores are compared with parasail's.
 SAMPLE = 40
 #: Letters that pyopal's alphabet and parasail's lack, and what BLAST takes in their place.
@@ -113,6 +114,21 @@ def verify(found: Any, queries: list[Any], db: Any, every: Any) -> str:
     return "; ".join([*how, f"{SAMPLE} scores a query: parasail's scan"])
 
 
+def recall(found: list[Any], whole: list[Any]) -> dict[str, Any]:
+    """The shares of the hits of a whole search that a heuristic one has, of all and of those with
+    an E-value of at most 0.001.  Raises WrongResult for another score."""
+    scores = [{hit.number: hit.score for hit in hits} for hits in found]
+    hits = [
+        (hit, own.get(hit.number)) for own, some in zip(scores, whole, strict=True) for hit in some
+    ]
+    if any(score not in (None, hit.score) for hit, score in hits):
+        raise WrongResult("the prefilter changes a score")
+    sure = [score is not None for hit, score in hits if hit.expect <= 1e-3]
+    shares = sum(score is not None for _, score in hits) / len(hits), sum(sure) / len(sure)
+    said = f"{shares[0]:.1%} of the hits, {shares[1]:.1%} of those with E at most 0.001"
+    return {"recall": shares, "verified": said}
+
+
 def calls_of(
     args: argparse.Namespace, queries: list[Any], db: Any, searcher: Any
 ) -> dict[str, Callable[[], Any]]:
@@ -125,6 +141,7 @@ def calls_of(
         "search, ends": lambda: list(pysw_cl.search(queries, db, **asked)),
         "search, path": lambda: list(pysw_cl.search(queries, db, output="path", **asked)),
         "Searcher, ends": lambda: list(searcher.search(queries, top=TOP, evalues="none")),
+        FILTERED: lambda: list(searcher.search(queries, top=TOP, prefilter="kmer")),
     }
     with suppress(ImportError):
         calls[f"{PYOPAL}, {threads} threads"] = pyopal_search(
@@ -159,7 +176,9 @@ def cases(args: argparse.Namespace) -> Iterator[Row]:
         for name, some in times.items():
             row = {"case": name, "seconds": median(some), "all_seconds": some}
             row["gcups"] = cells / row["seconds"] / 1e9
-            if "search," in name or "Searcher" in name:
+            if name == FILTERED:
+                row |= recall(found[name], list(searcher.search(queries, top=TOP)))
+            elif "search," in name or "Searcher" in name:
                 row["verified"] = verify(found[name], queries, db, every)
             yield row
 

@@ -194,11 +194,13 @@ def _rows(results: Any, pairs: Any, names: Any, asked: Asked) -> tuple[Iterable[
     first = next(source, None)
     if first is None:
         return [], Setting()
-    mode = mode_in_words(first.mode, first.free_ends)
+    mode = mode_in_words(first.mode, first.free_ends, first.heuristic)
     ends = "score" if first.target_end is None else "ends"
     output = "path" if first.runs is not None else ends
     second, expects = first.second_best is not None, first.expect is not None
-    setting = Setting(output, first.scoring, mode, second_best=second, expects=expects)
+    setting = Setting(
+        *(output, first.scoring, mode, first.heuristic), second_best=second, expects=expects
+    )
     rows = map(row_of, chain([first], _alike(first, source)))
     return list(rows) if isinstance(results, list | tuple) else rows, setting
 

@@ -163,7 +163,7 @@ def setting_asked(
     from ..scoring.scoring import made_of
 
     known = {**vars(args), "fields": args.outfmt.fields, "scoring": scoring, **more}
-    known["mode"] = mode_in_words(known["mode"], free_ends)
+    known["mode"] = mode_in_words(known["mode"], free_ends, known.get("heuristic", ""))
     setting = made_of(Setting, known)
     with usage(args):
         formats.make_writer(args.outfmt.name, setting)

@@ -235,6 +235,11 @@ OPTIONS = {
         "up to K local alignments a pair that share no aligned pair of letters, best first, which "
         "score at least 1 or --min-score; pairs are compared one after the other then, not many "
         "together, which takes several times as long"),
+    "--prefilter": Option(("kmer",), None, None,
+        "a heuristic, which may miss hits: score only subjects that share K equal letters in a row "
+        "with the query; scores are exact, and E-values those of all of DB (default: score all)"),
+    "--kmer-length": Option(count, "K", None,
+        "so many letters (default: 5, of nucleotides 11)"),
     "--second-best": Option(bool, None, False,
         "also the highest score of an end outside the best alignment's part of both sequences "
         "(with --strand both, on the other strand, too): the tag XS in SAM and PAF, whose mapping "

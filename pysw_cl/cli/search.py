@@ -48,6 +48,7 @@ def add_to(commands: Any) -> None:
         "that share no letter of a subject's strand, such as those where primers bind"
     )
     parser.declare("hits", "--alignments", default=1, help=more)
+    parser.declare("heuristics", "--prefilter --kmer-length")
     parser.declare("E-values", "--stats --db-letters")
     parser.declare("comparison", "--mode --free-ends --strand")
     parser.declare("scoring", SCORING)
@@ -67,6 +68,7 @@ def top(text: str) -> int | None:
 
 def run(args: Namespace) -> int:
     """Search, and print the hits."""
+    from ..database.prefilter import heuristic_of
     from ..database.search import searcher_of
     from ..drivers.options import Resources, SearchOptions
     from ..engines.registry import engine_for
@@ -78,7 +80,8 @@ def run(args: Namespace) -> int:
     with usage(args):
         options = options_asked(args, SearchOptions)
         listed, searched = list[tuple[str, int]](), Counter[str]()
-        known = {"targets": listed, "searched": searched, "expects": options.evalues != "none"}
+        known: dict[str, Any] = {"targets": listed, "searched": searched}
+        known |= {"expects": options.evalues != "none", "heuristic": heuristic_of(options)}
         setting = setting_asked(args, options.scoring, options.free, **known)
         resources = resources_asked(args, Resources, progress=None)
         devices = devices_of(args.device)

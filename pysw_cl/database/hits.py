@@ -26,6 +26,7 @@ from ..scoring.scoring import made_of
 from ..sequences.sequence import Sequence
 from .database import Database
 from .places import further_places
+from .prefilter import heuristic_of
 from .selection import Best, Ints
 
 
@@ -115,7 +116,9 @@ class HitAligner:
         rows, found = iter(TableRows(pairs, table, self._common)), list[Hits]()
         for query, one, span in some:
             own = zip(one.facts(span), rows, strict=False)
-            found.append(Hits(query, (Hit(**{**vars(row.alignment()), **x}) for x, row in own)))
+            more = {"heuristic": heuristic_of(self._options)}
+            several = (Hit(**{**vars(row.alignment()), **x, **more}) for x, row in own)
+            found.append(Hits(query, several))
         return found
 
     def _take(self, some: Hits, found: Hits, one: Best, span: slice) -> bool:
@@ -154,6 +157,7 @@ class HitAligner:
             score, length = np.array([round(more.score * scale)]), np.array([len(hit.target)])
             keys = one.keys_of(score, length)
             facts = {**vars(more), **one.meaning(keys, score)[0], "number": hit.number}
+            facts["heuristic"] = hit.heuristic
             if keys[0] <= one.highest and _suits(chosen := Hit(**facts), options):
                 yield chosen
 

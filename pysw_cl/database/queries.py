@@ -15,6 +15,7 @@ from ..scoring.positions import USUAL, PositionMatrix
 from ..sequences.alphabet import COMPLEMENT, Letters, translated
 from ..sequences.sequence import Sequence, as_sequence
 from .database import Database
+from .prefilter import kmer_of
 
 
 def checked(
@@ -35,6 +36,12 @@ def checked(
                 scoring.check_letters(query.letters, "query")
                 if options.strand != "plus":
                     check_complement(query.letters, scoring)
+                if len(query) < (least := kmer_of(options)):
+                    raise InputError(
+                        f"{len(query)} letters, and the k-mers of prefilter have {least}"
+                    )
+            elif options.prefilter:
+                raise InputError("prefilter compares letters, and a position matrix has scores")
             else:
                 own = {"strand": options.strand, "gap_cost": options.gap_cost}
                 scoring = matrix.scoring_beside(USUAL | own)

@@ -32,6 +32,7 @@ from ..sequences.view import Strand
 from .database import Database
 from .engine import search_engine
 from .hits import HitAligner, Hits, score_of_empty
+from .prefilter import LEFT_OUT, KmerSearch
 from .queries import better, checked, on_strands
 from .selection import candidates
 from .statistics import law_of_search
@@ -61,6 +62,8 @@ def search(
     min_coverage: float | None = None,
     alignments: int = 1,
     exclude_self: bool = False,
+    prefilter: str | None = None,
+    kmer_length: int | None = None,
     mode: Mode = "local",
     free_ends: bool | tuple[bool, ...] = False,
     sub_score: Any = "BLOSUM62",
@@ -112,6 +115,10 @@ def search(
         share a letter of a sequence's strand.
     exclude_self : bool
         Leave out sequences with the query's name and letters.
+    prefilter : "kmer" or None
+        "kmer" is a heuristic, which may miss hits: only sequences that share ``kmer_length`` equal
+        letters in a row with the query are scored (default: 5, of nucleotides 11).  Scores are
+        exact, and E-values those of the whole database.
     output : "score", "ends" or "path"
         How much is found out about the hits: the score alone, where the best alignment ends, or
         all of it, from which their texts, files and tables are made.
@@ -143,7 +150,7 @@ def search(
         As `align`.
 
     Method: every score is computed (Smith & Waterman 1981, J Mol Biol 147, 195-197), as by CUDASW++
-    (Liu, Wirawan & Schmidt 2013, BMC Bioinformatics 14:117); nothing is filtered.
+    (Liu, Wirawan & Schmidt 2013, BMC Bioinformatics 14:117); nothing is filtered by default.
     """
     given = locals()
     options = made_of(SearchOptions, given)  # checked before the database is read
@@ -218,6 +225,8 @@ class Searcher:
         min_coverage: float | None = None,
         alignments: int = 1,
         exclude_self: bool = False,
+        prefilter: str | None = None,
+        kmer_length: int | None = None,
         progress: Progress | bool | None = None,
     ) -> Iterator[Hits]:
         """Search queries; see :func:`search`."""
@@ -280,7 +289,7 @@ class Searcher:
                 every = list(source)
                 source, pairs = iter(every), len(every) * len(self.db)
                 cells_of_all = sum(len(query) for query, _ in every) * self.db.total_letters
-                run.begin(cells_of_all * options.strands)
+                run.begin(cells_of_all * (1 + (options.strand == "both")))
                 tell(0)
             for matrix, some in groupby(source, itemgetter(1)):
                 own = options
@@ -332,21 +341,22 @@ class Searcher:
         started, engine, db = perf_counter(), self._ready(options, matrix), self.db
         law = self.statistics(options, matrix)
         best = [candidates(options, db, law, len(query)) for query in queries]
-        letters, failed = on_strands(queries, options.strand), len(engine.failed)
+        letters, failed, own = on_strands(queries, options.strand), len(engine.failed), Stats()
         try:
             stay = db.total_letters <= engine.most_letters
-            parts = self._parts(engine, stay)
+            scorer = KmerSearch(engine, options, own) if options.prefilter else engine
+            parts = self._parts(scorer, stay, self._held if scorer is engine else [])
             part = next(parts, None)
             while part is not None:
                 first, held = part
-                scores = engine.scores(letters, held, tell)
+                scores = scorer.scores(letters, held, tell)
                 part = next(parts, None)  # it is sent while the first queries are computed
                 for one, found in zip(best, better(scores, options.strand), strict=True):
                     one.add(found, first)
             while self._held and not stay:
                 engine.free(self._held.pop()[1])
             for query, one in zip(queries, best, strict=True):
-                empty = score_of_empty(len(query), options)
+                empty = LEFT_OUT if options.prefilter else score_of_empty(len(query), options)
                 one.add(np.full(len(db) - db.full, empty), db.full)
             best = [one.chosen() for one in best]
             device = next(one for one in self._devices if one not in engine.failed)
@@ -361,14 +371,17 @@ class Searcher:
         cost = Stats(dict(engine.cells), failed=lost)
         engine.cells.clear()
         cost.add(stats)
+        cost.add(own)
         cost.seconds = perf_counter() - started
         self.stats.add(cost)
         return hits
 
-    def _parts(self, engine: SearchEngine, stay: bool) -> Iterator[tuple[int, Any]]:
+    def _parts(
+        self, engine: SearchEngine, stay: bool, held: list[tuple[int, Any]]
+    ) -> Iterator[tuple[int, Any]]:
         """The parts of the database on the device, each with its first rank.  If they do not stay,
-        there are two at a time."""
-        first, held = 0, self._held
+        there are two at a time.  ``held``: those that are there."""
+        first = 0
         yield from held
         for part in () if held else self.db.parts(PART if stay else engine.most_letters // 2):
             if not stay and len(held) == 2:

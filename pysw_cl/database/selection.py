@@ -172,6 +172,6 @@ def candidates(options: SearchOptions, db: Database, law: ScoreStatistics | None
     letters = options.db_letters or max(1, db.total_letters)
     if options.evalues == "library":
         return Library(options, db, m, letters)
-    letters *= options.strands  # whose scores are in the library's, too
+    letters *= 1 + (options.strand == "both")  # whose scores are in the library's, too
     own = None if law is None else EValues(law, options.scoring.scale, m, letters)
     return Best(options, db, own)

@@ -83,10 +83,11 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
     **dict.fromkeys(("min_score", "highest"), _none_or(is_number, "a number or None")),
     **dict.fromkeys(("query_range", "target_range"), as_range),
     "mode": check_mode,
-    "k": partial(whole_number, least=1),
-    "alignments": partial(whole_number, least=1),
+    **dict.fromkeys(("k", "alignments"), partial(whole_number, least=1)),
     "evalues": lambda evalues, name: choice(evalues, name, get_args(EValuesOf)),
     "db_letters": lambda n, name: None if n is None else letters_of(n, name),
+    "prefilter": lambda how, name: None if how is None else choice(how, name, ("kmer",)),
+    "kmer_length": lambda k, name: None if k is None else whole_number(k, name, 1),
     "min_bits": _none_or(is_number, "a number or None"),
     "max_evalue": _none_or(_from_zero, "a number from 0 on or None"),
     **dict.fromkeys(("min_identity", "min_coverage"), _none_or(_is_share, "from 0 to 1, or None")),
@@ -279,9 +280,17 @@ class SearchOptions(ModeOptions):
     min_coverage: float | None = None
     alignments: int = 1
     exclude_self: bool = False
+    prefilter: str | None = None
+    kmer_length: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.prefilter is None and self.kmer_length is not None:
+            raise InputError("kmer_length goes with prefilter='kmer'")
+        if self.prefilter is not None and self.evalues == "library":
+            raise InputError(
+                "evalues='library' needs all scores, of which prefilter leaves some out"
+            )
         shares = self.min_identity, self.min_coverage
         if self.output != "path" and (shares != (None, None) or self.alignments > 1):
             names = "min_identity, min_coverage and more alignments than 1"
@@ -298,11 +307,6 @@ class SearchOptions(ModeOptions):
             raise InputError(
                 "max_evalue and min_bits need E-values; in mode 'global' evalues='library' has them"
             )
-
-    @property
-    def strands(self) -> int:
-        """How many strands of a query are compared."""
-        return 2 if self.strand == "both" else 1
 
     @property
     def chosen(self) -> bool:

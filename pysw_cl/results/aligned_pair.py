@@ -54,6 +54,7 @@ class AlignedPair:
     second_best: int | float | None = None
     expect: float | None = None
     bits: float | None = None
+    heuristic: str = ""
     execution: Execution | None = None
 
     @property

@@ -31,6 +31,9 @@ class Stats(Costs):
     kernel_seconds: dict[str, float] = field(default_factory=dict)
     #: Devices that failed while others did their work (`RecomputedWarning`).
     failed: list[str] = field(default_factory=list)
+    #: Letters of the targets of each query of a search with a prefilter, and those it left out.
+    prefiltered: int = 0
+    left_out: int = 0
 
     def add(self, other: Stats) -> None:
         """Add the cost of a run that came after."""
@@ -42,6 +45,8 @@ class Stats(Costs):
         self.pruned += other.pruned
         self.recomputed += other.recomputed
         self.failed += other.failed
+        self.prefiltered += other.prefiltered
+        self.left_out += other.left_out
 
     def plus(self, other: Stats) -> Stats:
         """The cost of two runs, one after the other."""
@@ -63,6 +68,7 @@ class Stats(Costs):
     def __str__(self) -> str:
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in self.cells.items()) or "none"
         times = ", ".join(f"{name} {time:.3f} s" for name, time in self.kernel_seconds.items())
+        left_out = self.left_out / max(1, self.prefiltered)
         parts = (
             (True, f"{self.seconds:.3f} s, {self.gcups:.2f} GCUPS"),
             (True, f"{self.total_cells:,} cells ({kinds})"),
@@ -71,6 +77,7 @@ class Stats(Costs):
             (self.again, f"{self.again:,} cells computed again in wider lanes"),
             (self.recomputed, f"{self.recomputed:,} computed again after a failed check"),
             (self.failed, f"without {', '.join(self.failed)}, which failed"),
+            (self.prefiltered, f"{left_out:.1%} of the letters left out"),
             (self.device_bytes, f"{self.device_bytes / 2**20:.1f} MiB on the device"),
             (times, f"kernels: {times}"),
         )

@@ -216,6 +216,7 @@ class CommentedTable(ByQuery):
             names = {without_blanks(row.target.name, "target"): None for row in rows}
             count = self.setting.searched.get("targets", len(names))
             database = next(iter(names)) if count == 1 else f"{count} targets"
+            database += f"; {self.setting.heuristic}" if self.setting.heuristic else ""
             parts.append(
                 f"# {self._table.program} {writer.PROGRAM} {writer.VERSION}\n"
                 f"# Query: {writer.title_of(query, 'query')}\n# Database: {database}\n"

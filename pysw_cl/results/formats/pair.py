@@ -83,7 +83,7 @@ def _header(found: AlignedPair) -> list[str]:
         f"# query:       {query}, {len(found.query)} letters",
         f"# target:      {target}, {len(found.target)} letters",
         *["# strand:      minus; the query's reverse complement is aligned"] * minus,
-        f"# mode:        {mode_in_words(found.mode, found.free_ends)}",
+        f"# mode:        {mode_in_words(found.mode, found.free_ends, found.heuristic)}",
         f"# scoring:     {found.scoring.in_words}",
         f"# score:       {found.score}",
     ]

@@ -184,8 +184,9 @@ class Setting:
     output: str = "path"
     #: None: there are no results.
     scoring: Scoring | None = None
-    #: The mode and the free ends; see `mode_in_words`.
+    #: The mode, the free ends and the heuristic, if any; see `mode_in_words`.
     mode: str = ""
+    heuristic: str = ""
     #: The columns that are asked for; none: the usual ones.
     fields: tuple[str, ...] = ()
     #: Name and length of every target, for formats that list them.
@@ -292,7 +293,8 @@ def as_scored(scoring: Scoring | None) -> bytes:
     return table.tobytes()
 
 
-def mode_in_words(mode: str, free_ends: Iterable[bool] = ()) -> str:
-    """The mode, and the free ends, if any, as the command line takes them."""
-    ends = [str(int(is_free)) for is_free in free_ends]
-    return f"{mode}; free ends {','.join(ends)}" if "1" in ends else mode
+def mode_in_words(mode: str, free_ends: Iterable[bool] = (), heuristic: str = "") -> str:
+    """The mode, the free ends, if any, as the command line takes them, and what was left out."""
+    ends = ",".join(str(int(is_free)) for is_free in free_ends)
+    said = [mode, f"free ends {ends}" if "1" in ends else "", heuristic]
+    return "; ".join(filter(None, said))
