@@ -59,9 +59,10 @@ class InPieces(SearchEngine):
         size = max(share, LEAST * reach)
         if lengths[lengths > 2 * size].sum() < FEW * len(subjects.letters):
             reach = 0
-        if held.inner is not None and held.reach == reach:
-            return
-        self.free(held)
+        if held.inner is not None:
+            if held.reach == reach:
+                return
+            self.engine.free(held.inner)
         held.reach = reach
         if reach:
             counts = np.where(lengths > 2 * size, -(-lengths // size), 1)
