@@ -323,8 +323,7 @@ class Searcher:
 
     def _at_once(self, options: SearchOptions, matrix: PositionMatrix | None) -> int:
         """How many queries share a pass."""
-        every = options.evalues == "library" or options.chosen  # all scores are kept
-        many = GATHERED // max(1, len(self.db)) if every else STREAMED
+        many = GATHERED // max(1, len(self.db)) if options.keeps_all else STREAMED
         with self._alone():
             if self.db.total_letters > self._ready(options, matrix).most_letters:
                 return max(1, min(many, STREAMED))
