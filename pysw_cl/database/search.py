@@ -34,7 +34,7 @@ from .engine import search_engine
 from .hits import HitAligner, Hits, score_of_empty
 from .prefilter import LEFT_OUT, KmerSearch
 from .queries import better, checked, on_strands
-from .selection import candidates
+from .selection import candidates, keeps_all
 from .statistics import law_of_search
 
 #: Queries of one pass over a database that stays on the device, if not all hits are kept, and over
@@ -323,7 +323,7 @@ class Searcher:
 
     def _at_once(self, options: SearchOptions, matrix: PositionMatrix | None) -> int:
         """How many queries share a pass."""
-        many = GATHERED // max(1, len(self.db)) if options.keeps_all else STREAMED
+        many = GATHERED // max(1, len(self.db)) if keeps_all(options) else STREAMED
         with self._alone():
             if self.db.total_letters > self._ready(options, matrix).most_letters:
                 return max(1, min(many, STREAMED))

@@ -167,6 +167,11 @@ class Library(Best):
         return best
 
 
+def keeps_all(options: SearchOptions) -> bool:
+    """Are all scores kept until the last one is there?"""
+    return options.evalues == "library" or options.chosen
+
+
 def candidates(options: SearchOptions, db: Database, law: ScoreStatistics | None, m: int) -> Best:
     """What chooses the hits of a query of ``m`` letters."""
     letters = options.db_letters or max(1, db.total_letters)

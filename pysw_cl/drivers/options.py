@@ -309,11 +309,6 @@ class SearchOptions(ModeOptions):
             )
 
     @property
-    def keeps_all(self) -> bool:
-        """Are all scores kept until the end?"""
-        return self.evalues == "library" or self.chosen
-
-    @property
     def chosen(self) -> bool:
         """Are hits chosen by more than their scores?"""
         return self.exclude_self or (self.min_identity, self.min_coverage) != (None, None)
