@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 from cases import Row, pysw_cl, write_report
+from search import STAND_INS
 
 from pysw_cl.database import statistics
 from pysw_cl.opencl.device import get_runtime
@@ -43,8 +44,6 @@ FITTED = (
     ("BLOSUM62", (11, 1)), ("BLOSUM62", (10, 1)), ("BLOSUM62", (11, 2)), ("BLOSUM62", (7, 2)),
     ("BLOSUM62", (6, 2)), ("PAM30", (9, 1)), ("PAM70", (10, 1)), ("BLOSUM45", (14, 2)),
 )  # fmt: skip
-#: Letters that other programs lack, and what BLAST takes in their place.
-STAND_INS = str.maketrans("UO", "CX")
 #: Kinds of searches: letters, and the options.
 KINDS: dict[str, dict[str, Any]] = {
     "protein": {"sub_score": "BLOSUM62", "gap_cost": (11, 1)},

@@ -186,8 +186,9 @@ def flag(value: Any, name: str) -> bool:
     raise InputError(f"{name} must be True or False, not {shown(value)}")
 
 
-def whole_number(value: Any, name: str, least: int, what: str = "") -> int:
-    """The integer ``value``, at least ``least``; else the message says ``what`` it must be."""
+def whole_number(value: Any, name: str, least: int, what: str = "", most: int | None = None) -> int:
+    """The integer ``value``, at least ``least``, and at most ``most``; else the message says
+    ``what`` it must be."""
     try:
         number = least - 1 if isinstance(value, bool) else operator.index(value)
     except Exception:
@@ -195,6 +196,8 @@ def whole_number(value: Any, name: str, least: int, what: str = "") -> int:
     if number < least:
         must = what or f"a whole number of at least {least}"
         raise InputError(f"{name} must be {must}, not {shown(value)}")
+    if most is not None and number > most:
+        raise InputError(f"{name} must be at most {most:,}, not {shown(value)}")
     return number
 
 

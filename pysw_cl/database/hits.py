@@ -87,6 +87,7 @@ class HitAligner:
         from those of before in what hits are chosen by.  ``matrix``: it stands in the place of all
         queries."""
         cost, self._options, found = Stats(), options, [Hits(query) for query in queries]
+        self._common["heuristic"] = heuristic_of(options)
         top, left, at = options.top if options.chosen else None, [*range(len(queries))], 0
         count = max([0, *(len(one.ranks) for one in best)]) if top is None else top + MORE
         while left:
@@ -116,9 +117,7 @@ class HitAligner:
         rows, found = iter(TableRows(pairs, table, self._common)), list[Hits]()
         for query, one, span in some:
             own = zip(one.facts(span), rows, strict=False)
-            more = {"heuristic": heuristic_of(self._options)}
-            several = (Hit(**{**vars(row.alignment()), **x, **more}) for x, row in own)
-            found.append(Hits(query, several))
+            found.append(Hits(query, (Hit(**{**vars(row.alignment()), **x}) for x, row in own)))
         return found
 
     def _take(self, some: Hits, found: Hits, one: Best, span: slice) -> bool:

@@ -205,6 +205,7 @@ class Searcher:
         self._lock, self._owner = threading.Lock(), 0
         self._engine: SearchEngine | None = None
         self._engine_of: Scoring | None = None
+        self._laws: dict[Scoring, ScoreStatistics | None] = {}
         #: The parts of the database that stay on the device: the first rank of each, and the part.
         self._held: list[tuple[int, Any]] = []
         self._aligners: dict[tuple[str, int], HitAligner] = {}
@@ -319,7 +320,7 @@ class Searcher:
     ) -> ScoreStatistics | None:
         """Where E-values come from before a search; None: nowhere."""
         resources = replace(self._resources, device=self._devices[0], progress=None)
-        return law_of_search(self.db.letters, options, resources, matrix)
+        return law_of_search(self.db.letters, options, resources, matrix, self._laws)
 
     def _at_once(self, options: SearchOptions, matrix: PositionMatrix | None) -> int:
         """How many queries share a pass."""
@@ -357,7 +358,7 @@ class Searcher:
             for query, one in zip(queries, best, strict=True):
                 empty = LEFT_OUT if options.prefilter else score_of_empty(len(query), options)
                 one.add(np.full(len(db) - db.full, empty), db.full)
-            best = [one.chosen() for one in best]
+            best = [one.finished() for one in best]
             device = next(one for one in self._devices if one not in engine.failed)
             if (key := (options.output, id(device))) not in self._aligners:
                 resources = replace(self._resources, device=device)
@@ -366,8 +367,7 @@ class Searcher:
         except BaseException:
             self._free()
             raise
-        lost = [one.info.name for one in engine.failed[failed:]]
-        cost = Stats(dict(engine.cells), failed=lost)
+        cost = Stats(dict(engine.cells), failed=[one.info.name for one in engine.failed[failed:]])
         engine.cells.clear()
         cost.add(stats)
         cost.add(own)

@@ -140,7 +140,7 @@ class Best:
             order = order[: equal if self._ties else top]
         self.keys, self.scores, self.ranks, self.records = (column[order] for column in every)
 
-    def chosen(self) -> Best:
+    def finished(self) -> Best:
         """The best ones, when all scores are there."""
         return self
 
@@ -156,7 +156,7 @@ class Library(Best):
     def add(self, scores: NDArray[np.integer[Any]], first: int) -> None:
         self._parts.append((scores.copy(), first))
 
-    def chosen(self) -> Best:
+    def finished(self) -> Best:
         (options, m, letters), scale = self._asked, self._asked[0].scoring.scale
         lengths = self._db.by_length.lengths[: self._db.full]
         every = np.concatenate([scores for scores, _ in self._parts])[: len(lengths)]

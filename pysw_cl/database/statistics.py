@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
@@ -18,7 +17,7 @@ from ..api.pair_aligner import PairAligner
 from ..drivers.options import ManyOptions, Resources, SearchOptions
 from ..errors import InputError, InputWarning, ScoringError, is_number, shown, warn
 from ..planning.plan import Plan
-from ..planning.profiles.profile import user_folder
+from ..planning.profiles.profile import user_folder, write_whole
 from ..scoring.matrices import AMINO_ACIDS, FREQUENCIES
 from ..scoring.positions import PositionMatrix
 from ..scoring.scoring import Scoring, make_scoring
@@ -123,21 +122,27 @@ def law_of_search(
     options: SearchOptions,
     resources: Resources,
     matrix: PositionMatrix | None,
+    known: dict[Scoring, ScoreStatistics | None],
 ) -> ScoreStatistics | None:
     """What E-values of a search follow from before it, in a database whose letters come so often.
-    None: nothing, with a warning if that is because no law holds."""
-    scoring = options.scoring
+    None: nothing, with a warning if that is because no law holds.  ``known``: what was found for
+    the last scoring, without another warning."""
+    scoring, needed = options.scoring, (options.max_evalue, options.min_bits) != (None, None)
     if options.evalues != "auto":
         return None
-    if (known := published(scoring)) is not None:
-        return known
-    try:
-        return statistics_of(scoring, resources, _composition_of(counts, scoring), matrix)
-    except ScoringError as error:
-        if (options.max_evalue, options.min_bits) != (None, None):
-            raise
-        warn(str(error), InputWarning)
-        return None
+    if (own := published(scoring)) is not None:
+        return own
+    if scoring not in known or (needed and known[scoring] is None):
+        known.clear()
+        try:
+            composition = _composition_of(counts, scoring)
+            known[scoring] = statistics_of(scoring, resources, composition, matrix)
+        except ScoringError as error:
+            if needed:
+                raise
+            warn(str(error), InputWarning)
+            known[scoring] = None
+    return known[scoring]
 
 
 def _composition_of(counts: Mapping[str, int], scoring: Scoring) -> Composition | None:
@@ -214,14 +219,7 @@ def _keep(name: str, found: ScoreStatistics) -> None:
     """Keep a fit, if there is a folder that can be written."""
     with suppress(OSError):
         if (folder := user_folder()) is not None:
-            place = folder / "statistics" / f"{name}.json"
-            place.parent.mkdir(parents=True, exist_ok=True)
-            part = place.with_suffix(f".{secrets.token_hex(8)}.part")
-            try:
-                part.write_text(json.dumps(asdict(found)), "ascii")
-                part.replace(place)
-            finally:
-                part.unlink(missing_ok=True)
+            write_whole(folder / "statistics" / f"{name}.json", json.dumps(asdict(found)))
 
 
 def _fitted(

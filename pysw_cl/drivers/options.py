@@ -32,7 +32,7 @@ from ..planning.plan import Plan
 from ..scoring.arguments import check_sense
 from ..scoring.positions import PositionMatrix
 from ..scoring.scoring import Scoring, made_of, make_scoring, names_of
-from ..scoring.statistics.law import letters_of
+from ..scoring.statistics import MOST_LETTERS
 from ..sequences.view import as_range, check_strand
 from .problem import NO_FREE_ENDS, FreeEnds, check_mode
 from .progress import Progress
@@ -68,30 +68,32 @@ def _none_or(good: Callable[[Any], bool], what: str) -> Callable[[Any, str], Any
     return check
 
 
+def _optional(check: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+    """A check that gives None, or what another ``check`` gives."""
+    return lambda value, name: None if value is None else check(value, name)
+
+
 def _from_zero(value: Any) -> bool:
     return is_number(value) and value >= 0
-
-
-def _is_share(value: Any) -> bool:
-    return _from_zero(value) and value <= 1
 
 
 #: What checks an argument, and gives the value that is kept, by its name.
 CHECKS: dict[str, Callable[[Any, str], Any]] = {
     **dict.fromkeys(("allow_odd_scoring", "kernel_times", "left_align"), flag),
     **dict.fromkeys(("prune", "second_best", "ties", "exclude_self"), flag),
-    **dict.fromkeys(("min_score", "highest"), _none_or(is_number, "a number or None")),
+    **dict.fromkeys(("min_score", "highest", "min_bits"), _none_or(is_number, "a number or None")),
     **dict.fromkeys(("query_range", "target_range"), as_range),
     "mode": check_mode,
     **dict.fromkeys(("k", "alignments"), partial(whole_number, least=1)),
-    "evalues": lambda evalues, name: choice(evalues, name, get_args(EValuesOf)),
-    "db_letters": lambda n, name: None if n is None else letters_of(n, name),
-    "prefilter": lambda how, name: None if how is None else choice(how, name, ("kmer",)),
-    "kmer_length": lambda k, name: None if k is None else whole_number(k, name, 1),
-    "min_bits": _none_or(is_number, "a number or None"),
+    "evalues": partial(choice, choices=get_args(EValuesOf)),
+    "db_letters": _optional(partial(whole_number, least=1, most=MOST_LETTERS)),
+    "prefilter": _optional(partial(choice, choices=("kmer",))),
+    **dict.fromkeys(("top", "kmer_length"), _optional(partial(whole_number, least=1))),
     "max_evalue": _none_or(_from_zero, "a number from 0 on or None"),
-    **dict.fromkeys(("min_identity", "min_coverage"), _none_or(_is_share, "from 0 to 1, or None")),
-    "top": lambda top, name: None if top is None else whole_number(top, name, 1),
+    **dict.fromkeys(
+        ("min_identity", "min_coverage"),
+        _none_or(lambda share: _from_zero(share) and share <= 1, "from 0 to 1, or None"),
+    ),
     "min_separation": partial(whole_number, least=0),
     "progress": _none_or(
         lambda value: isinstance(value, bool) or callable(value), "True, a function or None"
@@ -100,9 +102,7 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
         lambda cost: _from_zero(cost) or (isinstance(cost, str) and cost == "auto"),
         "'auto', None or a number from 0 on",
     ),
-    "disk_size": lambda size, name: (
-        None if size is None else whole_number(size, name, 1, "a whole number of bytes or None")
-    ),
+    "disk_size": _optional(partial(whole_number, least=1, what="a whole number of bytes or None")),
     "stop_after": _none_or(_from_zero, "a number of seconds or None"),
 }
 

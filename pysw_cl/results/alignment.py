@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from ..scoring.statistics.law import ScoreStatistics, letters_of
-from ..scoring.statistics.published import published
+from ..errors import InputError, whole_number
+from ..scoring.statistics import MOST_LETTERS
 from . import tables
 from .aligned_pair import AlignedPair
 from .cigar import merged
+
+if TYPE_CHECKING:
+    from ..scoring.statistics.law import ScoreStatistics
 
 
 class Alignment(AlignedPair):
@@ -45,15 +47,18 @@ class Alignment(AlignedPair):
         (default: the target's), score as much.  ``statistics``: what `pysw_cl.score_statistics` has
         for the scoring; by default NCBI's.  Raises InputError for a global alignment, and where
         NCBI has none."""
+        from ..scoring.statistics import law as laws
+        from ..scoring.statistics.published import published
+
         law = published(self.scoring) if statistics is None else statistics
-        if self.mode != "local" or not isinstance(law, ScoreStatistics):
+        if self.mode != "local" or not isinstance(law, laws.ScoreStatistics):
             raise InputError(
                 "E-values are for mode='local'; for a scoring that NCBI has no parameters of give "
                 "statistics=pysw_cl.score_statistics(...), which fits them"
             )
         letters = max(1, len(self.target))
         if db_letters is not None:
-            letters = letters_of(db_letters, "db_letters")
+            letters = whole_number(db_letters, "db_letters", 1, most=MOST_LETTERS)
         return float(law.evalues(self.score, len(self.query), max(1, len(self.target)), letters))
 
     def to_numpy(self) -> NDArray[Any]:

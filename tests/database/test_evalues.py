@@ -362,3 +362,14 @@ def test_odd_numbers() -> None:
                         {"A": 10**400}, {"": 1, "AC": 1}):  # fmt: skip
         with pytest.raises(InputError, match="composition"):
             pysw_cl.score_statistics((1, -3), composition=composition)  # type: ignore[arg-type]
+
+
+def test_why_there_are_no_evalues_is_said_once(recwarn: pytest.WarningsRecorder) -> None:
+    """By each searcher, however many passes there are."""
+    dna = ["ACGTTGCA", "GATTACA"]
+    with Searcher(dna, (5, -1), (5, 2)) as s:
+        for _ in range(3):
+            list(s.search(["ACGT"] * 3, top=None))
+        assert sum("no E-values" in str(one.message) for one in recwarn.list) == 1
+        with pytest.raises(ScoringError, match="on average"):
+            list(s.search("ACGT", max_evalue=1))

@@ -229,18 +229,23 @@ def save(profile: Profile) -> Path:
     text = profile.text()
     with _changing() as folder:
         path = folder / _file_name(profile.identity, profile.kernels)
-        part = folder / f".{secrets.token_hex(8)}.part"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with part.open("w", encoding="ascii", newline="\n") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(path)
-        finally:  # after an error or an interrupt
-            with suppress(OSError):
-                part.unlink()
+        write_whole(path, text)
     return path
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file (ASCII), and its folder; it is whole whoever else writes it.  Raises OSError."""
+    part = path.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("w", encoding="ascii", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:  # after an error or an interrupt
+        with suppress(OSError):
+            part.unlink()
 
 
 def measurements(profile: Profile, resume: bool) -> Path | None:

@@ -16,25 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import InputError, shown, whole_number
-
 Values = NDArray[np.float64]
 _erfc = np.frompyfunc(erfc, 1, 1)
-#: The most letters of a search.
-MOST_LETTERS = 10**18
 #: The least variance of what alignments take, in letters.
 LEAST_SPREAD = 1e-3
 #: Scores that `ScoreStatistics.least_score` looks at together.
 AT_ONCE = 64
 #: They are so far apart in units of 1 / lambda, or by 1.
 STEP = 0.25
-
-
-def letters_of(value: Any, name: str) -> int:
-    """How many letters a search has."""
-    if (found := whole_number(value, name, 1)) > MOST_LETTERS:
-        raise InputError(f"{name} must be at most {MOST_LETTERS:,}, not {shown(value)}")
-    return found
 
 
 @dataclass(frozen=True)

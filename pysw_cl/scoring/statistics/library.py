@@ -90,7 +90,8 @@ def of_library(scores: NDArray[Any], lengths: NDArray[np.int64]) -> LibraryStati
     groups = np.arange(count) * min(max(1, count // GROUP), GROUPS) // count
     at, letters = np.log(lengths), int(lengths.sum())
     # at first by quartiles, which relatives do not move
-    own = [np.quantile(some, (0.25, 0.5, 0.75)) for some in np.split(scores, _firsts(groups))]
+    each = np.split(scores, np.flatnonzero(np.diff(groups)) + 1)
+    own = [np.quantile(some, (0.25, 0.5, 0.75)) for some in each]
     low, middle, high = np.array(own).T[:, groups]
     kept = scores - middle <= APART * np.maximum(high - low, 1)
     for _ in range(ROUNDS):
@@ -114,11 +115,6 @@ def of_library(scores: NDArray[Any], lengths: NDArray[np.int64]) -> LibraryStati
             break
         kept = again
     return found
-
-
-def _firsts(groups: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where all groups but the first one begin."""
-    return np.flatnonzero(np.diff(groups)) + 1
 
 
 def _tail(beyond: Values) -> tuple[float, float]:

@@ -74,9 +74,8 @@ def _published(name: str, gap_open: int, gap_extend: int) -> ScoreStatistics | N
     for row in text.split(";"):
         opening, extend, lam, k, a, alpha, sigma = map(float, row.split())
         if (opening, extend) == (gap_open, gap_extend):
-            first = 2 * (opening + extend)
-            corrections = (first * (free_a - a), first * (free_alpha - alpha))
-            together = first * (free_alpha - sigma)
-            values = a, corrections[0], alpha, corrections[1], sigma, together
-            return ScoreStatistics(lam, k, *values, source="NCBI's")
+            two_gaps = 2 * (opening + extend)
+            b, beta = two_gaps * (free_a - a), two_gaps * (free_alpha - alpha)
+            tau = two_gaps * (free_alpha - sigma)
+            return ScoreStatistics(lam, k, a, b, alpha, beta, sigma, tau, "NCBI's")
     return None
