@@ -24,6 +24,7 @@ from ..results.stats import Stats
 from ..scoring.positions import PositionMatrix
 from ..scoring.scoring import made_of
 from ..sequences.sequence import Sequence
+from ..sequences.view import COMPARED
 from .database import Database
 from .places import further_places
 from .prefilter import heuristic_of
@@ -58,16 +59,12 @@ class HitAligner:
     """Finds the ends or the paths of hits on a device, whose memory it keeps until `close`."""
 
     def __init__(self, options: SearchOptions, resources: Resources) -> None:
-        self._options = options
-        self._common: dict[str, Any] = {"mode": options.mode, "scoring": options.scoring}
-        self._common["free_ends"] = options.free
         self._resources = replace(resources, progress=None)
         asked = {**vars(options), "min_score": None}
-        strands = ("both", "plus", "minus") if options.strand == "both" else (options.strand,)
         #: What aligns pairs, on each strand.
         self._pairs = {
             one: PairAligner(made_of(ManyOptions, asked | {"strand": one}), self._resources)
-            for one in strands
+            for one in {options.strand, *COMPARED[options.strand]}
         }
 
     def close(self) -> None:
@@ -86,36 +83,36 @@ class HitAligner:
         """The hits of each query, whose scores are known, and what they cost.  ``options`` differ
         from those of before in what hits are chosen by.  ``matrix``: it stands in the place of all
         queries."""
-        cost, self._options, found = Stats(), options, [Hits(query) for query in queries]
-        self._common["heuristic"] = heuristic_of(options)
-        top, left, at = options.top if options.chosen else None, [*range(len(queries))], 0
-        count = max([0, *(len(one.ranks) for one in best)]) if top is None else top + MORE
+        self._options, self._matrix, self._cost = options, matrix, Stats()
+        self._common = {
+            "mode": options.mode,
+            "scoring": options.scoring,
+            "free_ends": options.free,
+            "heuristic": heuristic_of(options),
+        }
+        self._top = options.top if options.chosen else None
+        found, left, at = [Hits(query) for query in queries], [*range(len(queries))], 0
+        count = max([0, *(len(one.ranks) for one in best)])
+        if self._top is not None:
+            count = self._top + MORE
         while left:
             span = slice(at, at + count)
-            some = self._aligned(db, [(queries[k], best[k], span) for k in left], matrix, cost)
+            some = self._aligned(db, [(queries[k], best[k]) for k in left], span)
             each = zip(left, some, strict=True)
             left = [k for k, own in each if self._take(own, found[k], best[k], span)]
             at, count = span.stop, 2 * count
-        if self._options.alignments > 1:
+        if options.alignments > 1:
             for own, one in zip(found, best, strict=True):
-                own[:] = [each for hit in own for each in self._apart(hit, one, matrix, cost)]
-        return found, cost
+                own[:] = [each for hit in own for each in self._apart(hit, one)]
+        return found, self._cost
 
-    def _aligned(
-        self,
-        db: Database,
-        some: list[tuple[Sequence, Best, slice]],
-        matrix: PositionMatrix | None,
-        cost: Stats,
-    ) -> list[Hits]:
-        """The hits of queries in these spans of those that are the best by their scores."""
-        targets = {rank: db.sequence(rank) for _, one, span in some for rank in one.of(span)}
-        pairs = [(query, targets[rank]) for query, one, span in some for rank in one.of(span)]
-        scores = np.concatenate([one.scores[span] for _, one, span in some])
-        table, stats = self._table(pairs, scores, matrix)
-        cost.add(stats)
+    def _aligned(self, db: Database, some: list[tuple[Sequence, Best]], span: slice) -> list[Hits]:
+        """The hits of queries in this span of those that are the best by their scores."""
+        targets = {rank: db.sequence(rank) for _, one in some for rank in one.ranks[span].tolist()}
+        pairs = [(query, targets[rank]) for query, one in some for rank in one.ranks[span].tolist()]
+        table = self._table(pairs, np.concatenate([one.scores[span] for _, one in some]))
         rows, found = iter(TableRows(pairs, table, self._common)), list[Hits]()
-        for query, one, span in some:
+        for query, one in some:
             own = zip(one.facts(span), rows, strict=False)
             found.append(Hits(query, (Hit(**{**vars(row.alignment()), **x}) for x, row in own)))
         return found
@@ -123,8 +120,7 @@ class HitAligner:
     def _take(self, some: Hits, found: Hits, one: Best, span: slice) -> bool:
         """Add those of ``some`` hits, in a span of all, that are chosen by their alignments, too.
         Returns whether there may be more."""
-        options, keys = self._options, one.keys[span].tolist()
-        top = options.top if options.chosen else None
+        options, top, keys = self._options, self._top, one.keys[span].tolist()
         for key, hit in zip(keys, some, strict=True):
             if top is not None and len(found) >= top and not (options.ties and key == one.last):
                 return False
@@ -133,70 +129,57 @@ class HitAligner:
                 one.last = key
         return span.stop < len(one.ranks) and (options.ties or top is None or len(found) < top)
 
-    def _apart(
-        self, hit: Hit, one: Best, matrix: PositionMatrix | None, cost: Stats
-    ) -> Iterator[Hit]:
+    def _apart(self, hit: Hit, one: Best) -> Iterator[Hit]:
         """A hit, and further alignments with its subject: local ones share no pair of letters,
         global ones no letter of the subject."""
         options, scale = self._options, self._options.scoring.scale
         found: Iterable[AlignedPair] = ()
         if options.mode == "local" and len(hit.target):
-            asked = {**vars(options), "k": options.alignments, "output": "path"}
-            asked["min_score"] = max(one.suffices, 1) / scale
-            top = made_of(TopOptions, asked)
-            several = align_top_with(matrix or hit.query, hit.target, top, self._resources, True)
-            for own in several[1:]:
-                cost.add(own.stats)
-            found = several[1:]
+            least = max(one.suffices, 1) / scale
+            asked = {**vars(options), "k": options.alignments, "min_score": least}
+            of, top = self._matrix or hit.query, made_of(TopOptions, asked)
+            found = align_top_with(of, hit.target, top, self._resources, True)[1:]
+            for own in found:
+                self._cost.add(own.stats)
         elif len(hit.target):
-            further = self._placed(hit, one.suffices / scale, matrix, cost)
-            found = islice(further, options.alignments - 1)
+            found = islice(self._placed(hit, one.suffices / scale), options.alignments - 1)
         yield hit
         for more in found:
             score, length = np.array([round(more.score * scale)]), np.array([len(hit.target)])
             keys = one.keys_of(score, length)
-            facts = {**vars(more), **one.meaning(keys, score)[0], "number": hit.number}
-            facts["heuristic"] = hit.heuristic
-            if keys[0] <= one.highest and _suits(chosen := Hit(**facts), options):
+            facts = {**one.meaning(keys, score)[0], "heuristic": hit.heuristic}
+            chosen = Hit(**{**vars(more), **facts, "number": hit.number})
+            if keys[0] <= one.highest and _suits(chosen, options):
                 yield chosen
 
-    def _placed(
-        self, hit: Hit, least: float, matrix: PositionMatrix | None, cost: Stats
-    ) -> Iterator[AlignedPair]:
+    def _placed(self, hit: Hit, least: float) -> Iterator[AlignedPair]:
         """Further places of the whole query in a hit's subject."""
-        options, letters = self._options, hit.target.read()
+        query, letters = self._matrix or hit.query, hit.target.read()
 
         def align(strand: str, spans: list[tuple[int, int]]) -> NDArray[Any]:
-            pairs = [(matrix or hit.query, letters[start:stop].tobytes()) for start, stop in spans]
+            pairs = [(query, letters[start:stop].tobytes()) for start, stop in spans]
             table, stats = self._pairs[strand].align(pairs)
-            cost.add(stats)
+            self._cost.add(stats)
             for name in ("target_start", "target_end"):
                 table[name] += [start for start, _ in spans]
             return table
 
-        strands = tuple(one for one in self._pairs if one != "both")
         known = hit.strand, hit.target_start or 0, hit.target_end or 0
-        size = len(hit.query), len(letters)
-        for place in further_places(align, options.scoring, *size, known, strands, least):
+        size, strands = (len(hit.query), len(letters)), COMPARED[self._options.strand]
+        for place in further_places(align, self._options.scoring, *size, known, strands, least):
             (row,) = TableRows([(hit.query, hit.target)], place, self._common)
             yield row.alignment()
 
-    def _table(
-        self,
-        pairs: list[tuple[Sequence, Sequence]],
-        scores: Ints,
-        matrix: PositionMatrix | None,
-    ) -> tuple[NDArray[Any], Stats]:
-        """The rows of pairs with these scores, and what they cost."""
-        scale = self._options.scoring.scale
+    def _table(self, pairs: list[tuple[Sequence, Sequence]], scores: Ints) -> NDArray[Any]:
+        """The rows of pairs with these scores."""
+        scale, strand = self._options.scoring.scale, self._options.strand
         units = scores if scale == 1 else scores / scale
-        strand = self._options.strand
         if self._options.output == "score" and strand != "both":
-            strands = np.full(len(units), strand, "U5")
-            return as_table({"score": units, "strand": strands}), Stats()
+            return as_table({"score": units, "strand": np.full(len(units), strand, "U5")})
         full = np.array([len(target) > 0 for _, target in pairs], np.bool_)
-        some = [(matrix or pairs[k][0], pairs[k][1]) for k in np.flatnonzero(full).tolist()]
+        some = [(self._matrix or query, target) for query, target in pairs if len(target)]
         found, stats = self._pairs[strand].align(some, scores=scores[full])
+        self._cost.add(stats)
         wrong = np.flatnonzero(full)[found["score"] != units[full]]
         if len(wrong):
             query, target = pairs[int(wrong[0])]
@@ -207,20 +190,20 @@ class HitAligner:
         for k in np.flatnonzero(~full).tolist():
             row = self._empty(len(pairs[k][0]), units[k])
             table[k] = tuple(row[name] for name in found.dtype.names or ())
-        return table, stats
+        return table
 
     def _empty(self, m: int, score: Any) -> dict[str, Any]:
         """The row with a target without letters: ``m`` query letters in a gap, or outside."""
         options, start, end, cigar = self._options, 0, 0, ""
-        strand = options.strand
+        strand = COMPARED[options.strand][0]
         if options.mode == "global" and not options.free.trail_target:
             end = m
             start, cigar = (m, "") if options.free.lead_target else (0, f"{m}I")
         if strand == "minus":
             start, end = m - end, m - start
-        row = {"score": score, "query_start": start, "query_end": end, "cigar": cigar}
-        row["strand"] = "minus" if strand == "minus" else "plus"
-        return {**row, "target_start": 0, "target_end": 0, "matches": 0, "columns": end - start}
+        row = {"score": score, "query_start": start, "query_end": end, "strand": strand}
+        row |= {"target_start": 0, "target_end": 0, "matches": 0, "columns": end - start}
+        return {**row, "cigar": cigar}
 
 
 def _suits(hit: Hit, options: SearchOptions) -> bool:

@@ -19,6 +19,7 @@ from ..sequences.alphabet import NO_CODE, Letters, is_nucleotide
 from ..sequences.kmers import MIX, words
 from ..sequences.parallel import in_threads
 from ..sequences.sequence_set import SequenceSet
+from ..sequences.view import COMPARED
 
 #: Bits of a slot of the table; letters that are looked up at once; the most flags of who shares.
 SLOT_BITS, PIECE, FLAGS = 22, 1 << 17, 1 << 28
@@ -44,7 +45,7 @@ class KmerSearch(SearchEngine):
 
     def __init__(self, engine: SearchEngine, options: SearchOptions, cost: Stats) -> None:
         scoring, self._k, self.most_letters = options.scoring, kmer_of(options), engine.most_letters
-        self.engine, self._cost, self._strands = engine, cost, 1 + (options.strand == "both")
+        self.engine, self._cost, self._strands = engine, cost, len(COMPARED[options.strand])
         query, target = scoring.query_encoding, scoring.target_encoding
         known = np.flatnonzero((query != NO_CODE) & (target != NO_CODE))
         known = known[scoring.matrix[query[known], target[known]] > 0]

@@ -14,6 +14,7 @@ from ..errors import InputError, PyswError, is_iterable
 from ..scoring.positions import USUAL, PositionMatrix
 from ..sequences.alphabet import COMPLEMENT, Letters, translated
 from ..sequences.sequence import Sequence, as_sequence
+from ..sequences.view import COMPARED
 from .database import Database
 from .prefilter import kmer_of
 
@@ -55,14 +56,8 @@ def checked(
 
 def on_strands(queries: list[Sequence], strand: str) -> list[Letters]:
     """The letters of queries on a strand; of "both" those of each on plus, and then on minus."""
-    found = []
-    for query in queries:
-        letters = query.read()
-        if strand != "minus":
-            found.append(letters)
-        if strand != "plus":
-            found.append(translated(COMPLEMENT, letters[::-1]))
-    return found
+    every = ((query.read(), one) for query in queries for one in COMPARED[strand])
+    return [s if one == "plus" else translated(COMPLEMENT, s[::-1]) for s, one in every]
 
 
 def better(scores: Iterator[Scores], strand: str) -> Iterator[Scores]:

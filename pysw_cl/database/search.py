@@ -28,7 +28,7 @@ from ..scoring.positions import USUAL, PositionMatrix
 from ..scoring.scoring import Scoring, made_of, names_of
 from ..scoring.statistics.law import ScoreStatistics
 from ..sequences.sequence import Sequence
-from ..sequences.view import Strand
+from ..sequences.view import COMPARED, Strand
 from .database import Database
 from .engine import search_engine
 from .hits import HitAligner, Hits, score_of_empty
@@ -290,7 +290,7 @@ class Searcher:
                 every = list(source)
                 source, pairs = iter(every), len(every) * len(self.db)
                 cells_of_all = sum(len(query) for query, _ in every) * self.db.total_letters
-                run.begin(cells_of_all * (1 + (options.strand == "both")))
+                run.begin(cells_of_all * len(COMPARED[options.strand]))
                 tell(0)
             for matrix, some in groupby(source, itemgetter(1)):
                 own = options

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..drivers.options import UNREACHED, SearchOptions
 from ..scoring.statistics.law import ScoreStatistics
 from ..scoring.statistics.library import LibraryStatistics, of_library
+from ..sequences.view import COMPARED
 from .database import Database
 
 Ints = NDArray[np.int64]
@@ -82,10 +83,6 @@ class Best:
         self.keys = np.zeros(0)
         #: The key of the last hit that was taken.
         self.last = inf
-
-    def of(self, span: slice) -> list[int]:
-        """The ranks of some of them."""
-        return list(self.ranks[span].tolist())
 
     def facts(self, span: slice) -> list[dict[str, Any]]:
         """What a `Hit` says of some of them: its number, E-value and bit score."""
@@ -177,6 +174,6 @@ def candidates(options: SearchOptions, db: Database, law: ScoreStatistics | None
     letters = options.db_letters or max(1, db.total_letters)
     if options.evalues == "library":
         return Library(options, db, m, letters)
-    letters *= 1 + (options.strand == "both")  # whose scores are in the library's, too
+    letters *= len(COMPARED[options.strand])  # whose scores are in the library's, too
     own = None if law is None else EValues(law, options.scoring.scale, m, letters)
     return Best(options, db, own)

@@ -27,6 +27,8 @@ Pairs = NDArray[np.int64]
 PLACES = ("query_start", "query_end", "target_start", "target_end")
 Strand = Literal["plus", "minus", "both"]
 STRANDS: tuple[Strand, ...] = get_args(Strand)
+#: The strands of a query that are compared, by what is asked for.
+COMPARED = {"plus": ("plus",), "minus": ("minus",), "both": ("plus", "minus")}
 
 
 @dataclass(frozen=True)
