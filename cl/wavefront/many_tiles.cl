@@ -1,6 +1,7 @@
 // The wavefront over the tiles of a tile batch, in the ticketed form.  A ticket is for neighbouring strips of one tile, and
-// `shared_best` has a score for each tile: what cannot reach it near the tile's last corner is pruned.
-// Needs: ticketed.clh, and what that needs.  Reads T, WARPS.
+// `shared_best` has a score for each tile: what cannot reach it near the tile's last corner is pruned; or, where the best
+// cell of each tile is looked for, the best score so far.  Each strip has a record then: a group meets several tiles.
+// Needs: ticketed.clh, and what that needs.  Reads T, WARPS, BEST.
 
 KERNEL(wavefront_ticketed, WAVEFRONT)
 {
@@ -22,7 +23,16 @@ KERNEL(wavefront_ticketed, WAVEFRONT)
     sweep_t sw = sweep_of(&tile, strip, STRIP_GROUP_ID, stage, profile, scratch);
     sweep_in_turn(&sw, strip, progress + descriptor[TILE_FIRST], top, moves + descriptor[TILE_MOVES]);
     KEEP_GROUPS(sw);
+#if BEST
+    my_record = record + RECORD_WORDS * (descriptor[TILE_FIRST] + strip);
+    best = best_load(my_record);
+#endif
     sweep_strip(mine, &sw, 0, shared_best + number, &best);
+#if BEST
+    best_store(my_record, best);
+#endif
   }
+#if !BEST
   best_store(my_record, best);
+#endif
 }

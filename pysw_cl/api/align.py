@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cache
 from typing import Any
 
 from ..checkpoint.run import saved_strands
 from ..checkpoint.store import Store, StoredResources
-from ..drivers.job import Job, make_frames
+from ..drivers.job import Found, Job, alignment_of, make_frames
 from ..drivers.options import (
     AlignOptions,
     AlignResources,
@@ -24,8 +24,9 @@ from ..drivers.options import (
 from ..drivers.problem import Mode
 from ..drivers.progress import Progress, RunProgress
 from ..drivers.run import run, run_top
+from ..drivers.side_by_side import side_by_side
 from ..engines.registry import Kind, attempts, by_time, engine_for
-from ..errors import InputError, InternalError
+from ..errors import DeviceMemoryError, InputError, InternalError
 from ..opencl.builds import expecting
 from ..planning.plan import Plan
 from ..results.alignment import Alignment
@@ -210,6 +211,25 @@ def align_with(
             found = run(jobs, lambda: engine, resources, progress, started=started)  # noqa: B023
             return _on_the_left(found, options.left_align)
     raise InternalError("no device was tried")
+
+
+def align_together_with(
+    pairs: list[Any], options: AlignOptions, resources: AlignResources, known: list[int]
+) -> list[Alignment | None]:
+    """The local alignments of pairs that reach the scores ``known``, above 0, in few launches; None
+    where one is better aligned alone (`align_with`)."""
+    engine, results = make_engine(resources), list[Alignment | None](None for _ in pairs)
+    if engine.pair_paths is None:
+        return results
+    jobs, found = [job_of(query, target, options) for query, target in pairs], list[Found | None]()
+    with suppress(DeviceMemoryError):
+        found = side_by_side(engine, jobs, known)
+    for k, one in enumerate(found):
+        with suppress(InternalError):  # another way may find it
+            if one is None:
+                continue
+            results[k] = _on_the_left(alignment_of(jobs[k], one), options.left_align)
+    return results
 
 
 def _saved_run(store: Store, resources: AlignResources, engines: Callable[[], Engine]) -> Alignment:

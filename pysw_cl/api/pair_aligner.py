@@ -27,7 +27,7 @@ from ..results.pair_paths import PairPaths, as_table
 from ..results.stats import Stats
 from ..scoring.scoring import Scoring
 from ..sequences.sequence import as_sequence
-from .align import align_with, told
+from .align import align_together_with, align_with, told
 
 if TYPE_CHECKING:
     from ..engines.batch.engine import BatchEngine
@@ -98,7 +98,8 @@ class PairAligner:
         """The results of each pair; arguments as of `align`.  ``choose``: paths are looked for of
         the pairs that it takes, and perhaps of others."""
         started, options = time.perf_counter(), self.options
-        one = OneByOne(pairs, options, self.resources, partial(align_with, quiet=True))
+        alone = partial(align_with, quiet=True)
+        one = OneByOne(pairs, options, self.resources, alone, align_together_with)
         if self.batches and options.strand == "both":
             one.sweeps = 2 if options.output in ("score", "ends") else 3
         found, stats = one.found, one.found.stats

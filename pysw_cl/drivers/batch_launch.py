@@ -188,9 +188,28 @@ class Batches:
     def _align_alone(self) -> None:
         """Align the pairs that are left alone, on the better strands where these are known."""
         numbers, self.single = sorted(self.single), []
-        for k in numbers:
-            strand = "" if self.minus is None else ("minus" if self.minus[k] else "plus")
+        strands = {k: self._strand(k) for k in numbers}
+        for strand in sorted(set(strands.values())):
+            scores = {k: max(1, int(self.scores[k])) for k in numbers if strands[k] == strand}
+            scores = {k: score for k, score in scores.items() if self._is_tile(k)}
+            aligned = self.one.align_together(scores, strand) if len(scores) > 1 else {}
+            for k, cells in aligned.items():
+                self.done(cells, 1)
+                del strands[k]
+        for k, strand in strands.items():
             self.done(self.one.align(k, strand), 1 if strand else self.one.sweeps)
+
+    def _strand(self, k: int) -> str:
+        """The strand on which pair k is aligned, if it is known."""
+        return "" if self.minus is None else ("minus" if self.minus[k] else "plus")
+
+    def _is_tile(self, k: int) -> bool:
+        """Can pair k be a tile of a launch of several?"""
+        options, scoring = self.one.options, self.scoring
+        able = self.engine.local and not scoring.by_position
+        able = able and options.output not in ("score", "ends") and not options.second_best
+        able = able and (self.minus is not None or options.strand != "both")
+        return able and max(map(len, self.one.pairs[k])) <= self.tuning.tile_longest
 
     def _reach(self, rows: Ints, scores: Ints | None = None) -> Lengths | None:
         return path_reach(self.scoring, rows, scores, self.engine.local, self.engine.ends)

@@ -33,6 +33,10 @@ PATHS = ("traceback", "cigar")
 Minus = NDArray[np.bool_]
 #: Which pairs are wanted, by their numbers and their scores in the scoring's integers.
 Choose = Callable[[NDArray[np.int64], NDArray[Any]], NDArray[np.bool_]]
+#: Aligns some pairs together, which reach these scores; None: one is better aligned alone.
+Together = Callable[
+    [list[Any], AlignOptions, AlignResources, list[int]], Sequence[Alignment | None]
+]
 
 #: A coordinate that is not known.
 UNKNOWN = -1
@@ -161,8 +165,10 @@ class OneByOne:
         options: ManyOptions,
         resources: Resources,
         align: Callable[[Any, Any, AlignOptions, AlignResources], Alignment],
+        together: Together,
     ):
-        self.pairs, self.options, self._align = pairs, options, align
+        self.pairs, self.options = pairs, options
+        self._align, self._together = align, together
         #: How often a pair is computed in batches; one that is aligned alone counts as often.
         self.sweeps = 1
         #: The results of all pairs.
@@ -173,20 +179,37 @@ class OneByOne:
 
     def align(self, k: int, strand: str = "") -> int:
         """Align pair k, on its better ``strand`` if known; returns the cells that count as done."""
-        found, (query, target) = self.found, self.pairs[k]
-        if strand not in self._asked:
-            self._asked[strand] = replace(self._asked[""], strand=strand)
+        query, target = self.pairs[k]
         try:
-            result = self._align(query, target, self._asked[strand], self._resources)
+            result = self._align(query, target, self._on(strand), self._resources)
         except PyswError as error:
             raise blame(k, error) from None
+        return self._put(k, result, strand)
+
+    def align_together(self, scores: dict[int, int], strand: str = "") -> dict[int, int]:
+        """Align local pairs, on their better ``strand`` if known, in few launches; ``scores`` above
+        0 that they reach, by their numbers.  Returns the cells that count as done, of those pairs
+        that were aligned."""
+        asked, pairs = self._on(strand), [self.pairs[k] for k in scores]
+        found = self._together(pairs, asked, self._resources, list(scores.values()))
+        each = zip(scores, found, strict=True)
+        return {k: self._put(k, one, strand) for k, one in each if one is not None}
+
+    def _on(self, strand: str) -> AlignOptions:
+        if strand not in self._asked:
+            self._asked[strand] = replace(self._asked[""], strand=strand)
+        return self._asked[strand]
+
+    def _put(self, k: int, result: Alignment, strand: str) -> int:
+        """The result of pair k; returns the cells that count as done."""
+        found = self.found
         for name in found.values:
             value = getattr(result, name)
             if name in ("score", "second_best"):
                 value = round(value * self.options.scoring.scale)
             found.put(name, k, UNKNOWN if value is None else value)
         if found.paths is not None:
-            found.paths.put(k, result.cigar or "")
+            found.paths.put(k, result.path)
         found.minus[k], found.alone[k] = result.strand == "minus", True
         found.stats.add(result.stats)
         return (1 if strand else self.sweeps) * len(result.query) * len(result.target)

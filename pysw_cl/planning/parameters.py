@@ -239,6 +239,7 @@ class PairTuning:
     cpu_mates: int = tunable(8, 0, 1 << 24, "unless so many are half as large, on a CPU")
     gpu_mates: int = tunable(1024, 0, 1 << 24, "unless so many are half as large, on a GPU")
     gpu_lane_cells: int = tunable(1 << 17, 1, 1 << 40, "of a lane, while a GPU aligns a pair alone")
+    tile_longest: int = tunable(1 << 14, 0, 1 << 20, "letters of pairs that are tiles of a launch")
     piece_rows: int = tunable(600, 0, 1 << 20, "query letters at most of pairs that a CPU cuts")
     piece_letters: int = tunable(1 << 16, 1, 1 << 24, "target letters of such a piece at most")
     unchosen_cells: int = tunable(1 << 26, 0, 1 << 50, "of a part; of fewer all paths are found")

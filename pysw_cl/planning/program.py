@@ -368,11 +368,12 @@ def program_of(
     )
 
 
-def batch_program(plan: Plan, given: Given, score: str, moves: bool) -> Program:
-    """The program of a tile batch, with or without stored moves."""
+def batch_program(plan: Plan, given: Given, score: str, moves: bool, best: int = 0) -> Program:
+    """The program of a tile batch, with or without stored moves.  ``best``: see `Program`."""
     # a warp per scheduler, because a tile has few strips
     warps = (plan.lane_set.joins_warps and given.device.schedulers) or 1
-    return program_of(plan, given, score, moves=moves, prunes=not moves, warps=warps, many=True)
+    how: dict[str, Any] = {"moves": moves, "prunes": not moves, "warps": warps, "many": True}
+    return program_of(plan, given, score, best, **how)
 
 
 def mixed_macros(scoring: Scoring, widths: tuple[int, ...]) -> tuple[tuple[str, int], ...]:

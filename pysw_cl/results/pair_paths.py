@@ -88,9 +88,9 @@ class PathWords:
             self._words = grown
         return self._words[self._used : end]
 
-    def put(self, pair: int, cigar: str) -> None:
+    def put(self, pair: int, runs: Runs) -> None:
         """The path of one pair."""
-        words = words_of(Runs.of_cigar(cigar))
+        words = words_of(runs)
         self.add(slice(pair, pair + 1), words, np.array([len(words)]))
 
     def joined(self) -> tuple[Words, Ints]:

@@ -6,6 +6,7 @@ driver asks for it, and has another way where the engine lacks it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,6 +19,11 @@ from ..sequences.view import View
 from .edges import DeviceEdge
 from .graph import Rectangle
 from .tile import Area, Costs, Hit, TileJob, TileResult, Traced
+
+#: See `Engine.pair_paths`.
+PairPaths = Callable[
+    [Sequence[Rectangle], Sequence[int]], tuple[list[tuple[Hit, Traced] | None], Costs]
+]
 
 #: `Part.offset` where nothing is known of where a path leaves the tile.
 ANYWHERE = 1 << 30
@@ -86,6 +92,12 @@ class Engine:
     ) -> Any:
         """Many tiles in one launch, in the part of a matrix of so many rows that ``query`` and
         ``target`` span (`pysw_cl.engines.wavefront.tile_batch.WavefrontTileBatch`)."""
+        return None
+
+    @property
+    def pair_paths(self) -> PairPaths | None:
+        """Computes several local pairs of one scoring together, which reach known scores above 0:
+        the best end of each and the path to it (None: it does not), and what all cost."""
         return None
 
     @property

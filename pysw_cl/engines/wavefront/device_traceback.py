@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,7 +60,42 @@ def begin_traceback(
     aside: Buffers,
 ) -> Callable[[], Found]:
     """Enqueue the traceback of a path through tiles; returns what waits for it and gives what was
-    found.
+    found.  Arguments as of `begin_pieces`.
+
+    All pieces are traced side by side.  From wherever they start, they meet the path before long,
+    so where they end is probably right.  They are traced again from where those before ended, in
+    as many turns as there are pieces; most turns find that nothing has changed.
+    """
+    pieces = begin_pieces(
+        runtime, defines, moves, tiles, linear, starts, buffers, aside, len(starts)
+    )
+
+    def traced() -> Found:
+        found, made = pieces(), 0
+        whole = np.full((len(tiles), 4), -1, np.int32)
+        for one, (traced, entries) in zip(starts, found, strict=True):
+            entries[entries[:, 3] >= 0, 3] += made
+            whole[one.first : one.last] = entries
+            made += len(traced.moves)
+        every = np.concatenate([one.moves for one, _ in found])
+        return replace(found[-1][0], moves=every), whole
+
+    return traced
+
+
+def begin_pieces(
+    runtime: Runtime,
+    defines: dict[str, int],
+    moves: Any,
+    tiles: NDArray[np.int64],
+    linear: bool,
+    starts: list[Start],
+    buffers: Buffers,
+    aside: Buffers,
+    turns: int = 1,
+) -> Callable[[], list[Found]]:
+    """Enqueue the tracebacks of pieces of a path, or of paths of their own (in one of the
+    ``turns``); returns what waits for them and gives each, of its tiles alone.
 
     ``defines``: see :func:`traceback_defines`.  ``moves``: the buffer with the moves of all tiles.
     ``tiles``: a row of `TracedWord` for each, in the order in which a path meets them; corners are
@@ -67,10 +103,6 @@ def begin_traceback(
     first of which is right.  It starts in the first of its tiles that has the cell, and goes on in
     the next one that has the cell where it left the last.  ``buffers`` hold the memory until it is
     done; ``aside`` reads the result, on the same queue or another.
-
-    All pieces are traced side by side.  From wherever they start, they meet the path before long,
-    so where they end is probably right.  They are traced again from where those before ended, in
-    as many turns as there are pieces; most turns find that nothing has changed.
     """
     tiles = np.ascontiguousarray(tiles, np.int64).reshape(-1, len(TracedWord))
     corners = tiles[:, TracedWord.ROW] + tiles[:, TracedWord.COLUMN]
@@ -91,26 +123,23 @@ def begin_traceback(
     kernel.bind(starts=buffers.of(np.array(table, np.int32)), linear=int(linear), found=found)
     buffers.send()
     at_once, group = aside is not buffers, defines["TRACEBACK_GROUP_SIZE"]
-    for turn in range(len(starts)):
+    for turn in range(turns):
         left = len(starts) - turn
         done = kernel.bind(turn=turn).launch(left, group, at_once and left == 1)
 
-    def traced() -> Found:
+    def pieces() -> list[Found]:
         if aside is not buffers:
             wait(runtime, done)
-        items, moves, made = aside.read(found, int(paths[-1]), dtype=np.uint8), [], 0
-        whole = np.full((len(tiles), 4), -1, np.int32)
-        for k, (one, size) in enumerate(zip(starts, sizes, strict=True)):
-            words = items[4 * (heads[k] + k % 2 * size) :][: 4 * size].view(np.int32)
-            moves.append(items[paths[k] :][: words[FoundWord.MADE]])
-            entries = words[FOUND_WORDS:].reshape(-1, 4)
-            entries[entries[:, 3] >= 0, 3] += made
-            whole[one.first : one.last] = entries
-            made += len(moves[-1])
-        row, column, state, ended = words[: FoundWord.MADE].tolist()
-        return Traced(np.concatenate(moves), row, column, state, bool(ended)), whole
+        items, each = aside.read(found, int(paths[-1]), dtype=np.uint8), list[Found]()
+        for k, size in enumerate(sizes):
+            last = min(k, turns - 1) % 2
+            words = items[4 * (heads[k] + last * size) :][: 4 * size].view(np.int32)
+            row, column, state, ended, made = words[: FoundWord.MADE + 1].tolist()
+            traced = Traced(items[paths[k] :][:made], row, column, state, bool(ended))
+            each.append((traced, words[FOUND_WORDS:].reshape(-1, 4)))
+        return each
 
-    return traced
+    return pieces
 
 
 def pieces_of(parts: list[Part], start: tuple[int, int, int], piece: int) -> list[Start]:

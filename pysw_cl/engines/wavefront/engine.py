@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from ...errors import DeviceError, PlanError
@@ -25,7 +25,7 @@ from ...planning.program import Given, Seen, batch_program, is_held
 from ...planning.sizes import HELD_CELL_BYTES, held_numbers
 from ...scoring.scoring import Scoring
 from ...sequences.view import View
-from ...tiles.contract import Engine
+from ...tiles.contract import Engine, PairPaths
 from ...tiles.edges import DeviceEdge
 from ...tiles.graph import Rectangle
 from ...tiles.sweep import by_parts, collected
@@ -38,6 +38,7 @@ from ..reference import ReferenceEngine
 from .compressed_edge import CompressedEdge
 from .device_traceback import TRACE, DeviceMoves, traceback_defines
 from .kernel import spec_of
+from .pair_tiles import pair_paths
 from .pipeline import RunningPipeline
 from .sections import SectionsRun
 from .tile import TileRun, given_of, of_four, shape_of
@@ -156,6 +157,12 @@ class WavefrontEngine(Engine):
             return None
         about = self._room, self.note_memory, query, target, rows
         return WavefrontTileBatch(self.runtime, given, score, *about)
+
+    @property
+    def pair_paths(self) -> PairPaths | None:
+        """None unless the device computes speculatively: others have few lanes."""
+        about = self.runtime, self.plan, self._room, self.note_memory
+        return partial(pair_paths, *about) if self._speculative else None
 
     def in_boxes(self, whole: Rectangle) -> bool:
         may = self.plan.may_be_cut(*whole.shape)  # else tiles are in strips

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from math import lcm
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...opencl.buffers import Buffers, Pool, RetainedBuffers
 from ...opencl.device import Runtime
@@ -21,11 +23,18 @@ from ...planning.sizes import moves_bytes, profile_bytes
 from ...scoring.precision import UNREACHABLE
 from ...sequences.view import View
 from ...tiles.contract import Part
-from ...tiles.edges import DeviceEdge, EdgeArray, Ints, Source
-from ...tiles.tile import Costs
+from ...tiles.edges import DeviceEdge, EdgeArray, Ints, Source, repeated
+from ...tiles.tile import Costs, Hit, Traced
 from .compressed_edge import CompressedEdge
 from .descriptors import TOP_LINE, SourceWord, TileWord
-from .device_traceback import Found, begin_traceback, pieces_of, traceback_defines
+from .device_traceback import (
+    Found,
+    Start,
+    begin_pieces,
+    begin_traceback,
+    pieces_of,
+    traceback_defines,
+)
 from .kernel import backwards, counted, launch_many, new_records, read_records, scores_of
 from .tile_batch_layout import TILE_SET_FILES, TileSet, described
 
@@ -94,7 +103,7 @@ class WavefrontTileBatch:
         self.most_bytes = int(runtime.device.max_mem_alloc_size)  # of the tiles of a level
         self.rows, self.columns = rows, len(target)
         plans = batch_plans(given.plan.for_scores(score))
-        self.row_quantum = lcm(*(plan.strip_rows for plan in plans))
+        self.row_quantum = row_quantum(given.plan, score)
         source, target_codes = given.scoring.source, target.read(0, len(target))
         target_letters = dict.fromkeys(("target", "letters"), self._buffers.of(target_codes))
         if given.plan.lane_set.backwards:
@@ -204,29 +213,23 @@ class WavefrontTileBatch:
             wait(self.runtime, before.event)  # no traceback may have waited for it
             before.buffers.free()
         done = self._set(f"moves {slot}", parts, NO_LINES)
-        tiles = done.descriptors
-        sizes = self.moves_bytes(tiles[:, TileWord.ROWS], tiles[:, TileWord.COLUMNS])
-        ends = np.cumsum(sizes)
-        tiles[:, TileWord.MOVES] = (ends - sizes) // 4
-        stored = self._keep("moves", max(capacity, int(ends[-1])))
+        stored = self._stored(done.descriptors, capacity)
         side = self.runtime.beside(0)  # copies on this queue do not wait for kernels
         if slot not in self._pools:
             self._pools[slot] = Pool(side, int(self.runtime.device.max_mem_alloc_size))
         buffers = Buffers(side, pool=self._pools[slot], aside=True)
         self._take(outer, done, buffers)
-        event, records = self._launch(done, stored, buffers, f" {slot}")
+        event, records = self._launch(done, stored, buffers, slot=f" {slot}")
         self._slots[slot] = Moves(done, stored, buffers, event, records)
         return self._slots[slot]
 
     def trace(self, moves: Moves, row: int, column: int, state: int) -> Callable[[], Found]:
         """Enqueue the traceback of a path through tiles; returns a function that waits for it."""
-        parts, plan = moves.done.parts, self._works[True].plan
-        tiles, linear = moves.done.descriptors[:, TRACED], self.scoring.gap_open == 0
-        defines = traceback_defines(self.runtime, plan.T, plan.alpha)
-        starts = pieces_of(parts, (row, column, state), plan.tuning.speculation.piece)
+        piece = self._works[True].plan.tuning.speculation.piece
+        starts = pieces_of(moves.done.parts, (row, column, state), piece)
         self._cost.launches += 1
         aside = Buffers(self.runtime.beside(0))  # it does not wait for later launches
-        where = self.runtime, defines, moves.stored, tiles, linear
+        where = self._traced(moves.done, moves.stored)
         traced = begin_traceback(*where, starts, moves.buffers, aside)
 
         def found() -> Found:
@@ -235,6 +238,46 @@ class WavefrontTileBatch:
             return path
 
         return found
+
+    def paths(self, parts: list[Part]) -> list[tuple[Hit, Traced] | None]:
+        """The best end of each tile, in it, and the path to that, of tiles that are local
+        comparisons of their own; None: it does not reach its `Part.known` score, above 0."""
+        done = self._set("pairs", parts, NO_LINES)
+        tiles = done.descriptors
+        with Buffers(self.runtime) as buffers:
+            buffers.write(done.kept, repeated(0, done.kept.size // 4))  # edges of H = X = 0
+            stored = self._stored(tiles)
+            _, records = self._launch(done, stored, buffers, best=1)
+            found = records(buffers)
+            self._count(found, True)
+            bests = np.split(found[:, :3], tiles[1:, TileWord.FIRST])
+            ends = [min(Hit(*one) for one in best.tolist()) for best in bests]
+            reached = [k for k, part in enumerate(parts) if ends[k].score >= (part.known or 1)]
+            corners = [part.area[::2] for part in parts]
+            starts = [
+                Start(corners[k][0] + ends[k].row, corners[k][1] + ends[k].column, 0, k, k + 1)
+                for k in reached
+            ]
+            traced = begin_pieces(*self._traced(done, stored), starts, buffers, buffers)()
+            self._cost.launches += 1
+        paths: list[tuple[Hit, Traced] | None] = [None] * len(parts)
+        for k, (one, _) in zip(reached, traced, strict=True):
+            row, column = corners[k]
+            paths[k] = ends[k], replace(one, row=one.row - row, column=one.column - column)
+        return paths
+
+    def _stored(self, tiles: NDArray[np.int64], capacity: int = 0) -> Any:
+        """The buffer for the moves of tiles, of at least ``capacity`` bytes; sets their places."""
+        sizes = self.moves_bytes(tiles[:, TileWord.ROWS], tiles[:, TileWord.COLUMNS])
+        ends = np.cumsum(sizes)
+        tiles[:, TileWord.MOVES] = (ends - sizes) // 4
+        return self._keep("moves", max(capacity, int(ends[-1])))
+
+    def _traced(self, done: TileSet, stored: Any) -> tuple[Runtime, Any, Any, Any, bool]:
+        """The first arguments of `begin_traceback`."""
+        plan, tiles = self._works[True].plan, done.descriptors[:, TRACED]
+        defines = traceback_defines(self.runtime, plan.T, plan.alpha)
+        return self.runtime, defines, stored, tiles, self.scoring.gap_open == 0
 
     def _keep(self, name: int | str, size: int) -> Any:
         """The retained buffer of this name, which has at least ``size`` bytes."""
@@ -277,13 +320,14 @@ class WavefrontTileBatch:
             self._count(records(buffers), False)
 
     def _launch(
-        self, done: TileSet, moves: Any, buffers: Buffers, slot: str = ""
+        self, done: TileSet, moves: Any, buffers: Buffers, best: int = 0, slot: str = ""
     ) -> tuple[Any, Records]:
         """Enqueue the computation of tiles.  ``moves``: the buffer for their moves, or None;
-        ``slot``: part of the names of the scratch memory."""
+        ``best``: 1 if the best cell of each strip is looked for; ``slot``: part of the names of the
+        scratch memory."""
         (plan, file, letters), tiles = self._works[moves is not None], done.descriptors
         grid = Grid(int(tiles[:, TileWord.ROWS].max()), 1, 1, plan.T, plan.alpha, "ticketed")
-        program = batch_program(plan, self._given, file, moves is not None)
+        program = batch_program(plan, self._given, file, moves is not None, best)
         tickets = -(-grid.strips // program.warps) * len(tiles)
         strip_groups = program.warps * max(1, min(plan.B // program.warps, tickets))
         strips = tiles[:, TileWord.ROWS] // grid.strip_rows
@@ -294,7 +338,8 @@ class WavefrontTileBatch:
         if not plan.lane_set.local_profile:
             rows = self.scoring.source.sizes(file)[1]
             profile = profile_bytes(plan.T, rows, plan.alpha, program.striped)
-        record = buffers.of(new_records(strip_groups))
+        count = int(strips.sum()) if best else strip_groups
+        record = buffers.of(new_records(count))
         values = {
             **scores_of(self.scoring, file, program.skewed, buffers),
             **letters,
@@ -320,7 +365,7 @@ class WavefrontTileBatch:
         event = launch_many(self.runtime, program, strip_groups, int(strips.sum()), values, buffers)
         self._cost.launches += 1
         self._note_memory(self._buffers.bytes + buffers.bytes)
-        return event, partial(read_records, record=record, strip_groups=strip_groups)
+        return event, partial(read_records, record=record, strip_groups=count)
 
     def _count(self, records: Ints, moves: bool) -> None:
         """Add to the cells by width, from the columns of strips that were swept."""
@@ -328,6 +373,11 @@ class WavefrontTileBatch:
         name, rows = f"wavefront/{plan.lane_set.family}", plan.strip_rows
         cells = {f"{name}/{width}": steps * rows for width, steps in widths if steps}
         self._cost.add_cost(Costs(cells=cells))
+
+
+def row_quantum(plan: Plan, score: str) -> int:
+    """What the rows of a tile are a multiple of; ``score``: as for `WavefrontTileBatch`."""
+    return lcm(*(one.strip_rows for one in batch_plans(plan.for_scores(score))))
 
 
 def _send(
