@@ -92,15 +92,15 @@ class HitAligner:
         }
         self._top = options.top if options.chosen else None
         found, left, at = [Hits(query) for query in queries], [*range(len(queries))], 0
-        count = max([0, *(len(one.ranks) for one in best)])
-        if self._top is not None:
-            count = self._top + MORE
+        count = None if self._top is None else self._top + MORE
         while left:
-            span = slice(at, at + count)
+            span = slice(at, None if count is None else at + count)
+            for k in left:
+                best[k].first(None if count is None else at + count + 1)
             some = self._aligned(db, [(queries[k], best[k]) for k in left], span)
             each = zip(left, some, strict=True)
             left = [k for k, own in each if self._take(own, found[k], best[k], span)]
-            at, count = span.stop, 2 * count
+            at, count = span.stop, 2 * (count or 0)
         if options.alignments > 1:
             for own, one in zip(found, best, strict=True):
                 own[:] = [each for hit in own for each in self._apart(hit, one)]
@@ -127,7 +127,9 @@ class HitAligner:
             if not options.chosen or _suits(hit, options):
                 found.append(hit)
                 one.last = key
-        return span.stop < len(one.ranks) and (options.ties or top is None or len(found) < top)
+        if top is None or span.stop >= len(one.ranks):
+            return False
+        return options.ties or len(found) < top
 
     def _apart(self, hit: Hit, one: Best) -> Iterator[Hit]:
         """A hit, and further alignments with its subject: local ones share no pair of letters,

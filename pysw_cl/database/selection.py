@@ -66,23 +66,35 @@ class Best:
     lowest E-value first, if there are ``evalues``, then the highest score, then the first one in
     the source; with ``ties`` all that are as good as the last of these, too.
 
-    What is kept does not depend on the parts, nor on their order.  ``evalues`` has no part in
-    ``top`` where hits are `chosen` by more than their scores."""
+    What is kept does not depend on the parts, nor on their order.  Where hits are `chosen` by more
+    than their scores, these are kept until `first` says how many of the best ones are looked at."""
 
     def __init__(self, options: SearchOptions, db: Database, evalues: EValues | None) -> None:
         self.evalues, self._db, self._ties = evalues, db, options.ties
-        self._top = None if options.chosen else options.top
+        self._top = options.top
+        self._kept: list[tuple[NDArray[Any], int]] | None = [] if options.chosen else None
         #: The least score and the highest key of a hit.
         self.least, self.highest = options.least, inf
         if evalues is not None:
             self.least, self.highest = evalues.limits(options)
         #: The least score of any hit; with ``top``, ``least`` rises above it.
         self.suffices = self.least
+        #: The key of the last hit that was taken.
+        self.last = inf
+        self._begin()
+
+    def _begin(self) -> None:
         self.scores, self.ranks, self.records = (np.zeros(0, np.int64) for _ in range(3))
         #: What they are ordered by: the logarithm of the E-value, or the score, its sign turned.
         self.keys = np.zeros(0)
-        #: The key of the last hit that was taken.
-        self.last = inf
+
+    def first(self, count: int | None) -> None:
+        """Find so many of the best ones (None: all), where others are kept, too."""
+        if self._kept is not None:
+            self._top, self.least = count, self.suffices
+            self._begin()
+            for part in self._kept:
+                self._add(*part)
 
     def facts(self, span: slice) -> list[dict[str, Any]]:
         """What a `Hit` says of some of them: its number, E-value and bit score."""
@@ -114,6 +126,12 @@ class Best:
 
     def add(self, scores: NDArray[np.integer[Any]], first: int) -> None:
         """The scores of subjects from the rank ``first`` on."""
+        if self._kept is None:
+            self._add(scores, first)
+        else:
+            self._kept.append((scores.copy(), first))
+
+    def _add(self, scores: NDArray[np.integer[Any]], first: int) -> None:
         least, top = self.least, self._top
         if top is not None and len(scores) > top:  # the longest ones tell what most cannot reach
             some = scores[: max(4 * top, SAMPLE)]

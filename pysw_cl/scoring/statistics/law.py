@@ -20,9 +20,9 @@ Values = NDArray[np.float64]
 _erfc = np.frompyfunc(erfc, 1, 1)
 #: The least variance of what alignments take, in letters.
 LEAST_SPREAD = 1e-3
-#: Scores that `ScoreStatistics.least_score` looks at together.
-AT_ONCE = 64
-#: They are so far apart in units of 1 / lambda, or by 1.
+#: Steps between scores that `ScoreStatistics.least_score` looks at together.
+STEPS = 64
+#: At last they are so far apart in units of 1 / lambda, or by 1.
 STEP = 0.25
 
 
@@ -91,20 +91,20 @@ class ScoreStatistics:
 
     def least_score(self, log_evalue: float, score: float, m: int, db_letters: float) -> float:
         """A score, not above ``score``, below which subjects of any length have higher E-values."""
-        step = max(1.0, STEP / self.lambda_)
-        while score > 0:
-            scores = np.asarray(score - step * np.arange(AT_ONCE), np.float64)
+        low, step = 0.0, max(1.0, STEP / self.lambda_)
+        while score - low > step:
+            scores = np.linspace(low, score, STEPS + 1)[1:]
             taken, deviation = self._taken(scores)
             # rows * columns / n, at the least for any n, and what comes to it is not negative
             rows, _ = _room(m - taken, deviation)
             with np.errstate(divide="ignore"):
                 area = np.log(np.maximum(rows, 0.0) * _least_share(taken, deviation))
             least = area + log(self.k * db_letters) - self.lambda_ * scores
-            above = np.flatnonzero(least > log_evalue)
-            if len(above):
-                return float(scores[above[0]])
-            score = float(scores[-1]) - step
-        return 0.0
+            above = int(np.append(least > log_evalue, False).argmin())
+            if above == len(scores):
+                return score
+            low, score = float(scores[above - 1]) if above else low, float(scores[above])
+        return low
 
 
 def _room(room: Values, deviation: Values) -> tuple[Values, Values]:
