@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from cases import pysw_cl
 
-from pysw_cl.database.engine import search_engine
+from pysw_cl.api.search_engine import search_engine
 from pysw_cl.drivers.options import Resources, SearchOptions
 from pysw_cl.engines.search import mixed
 from pysw_cl.engines.search.pieces import InPieces

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from .api.many import align_many as align_many, align_paths as align_paths
     from .api.predict import plan as plan, predict as predict, profile as profile
     from .api.prepare import prepare as prepare
+    from .api.statistics import score_statistics as score_statistics
     from .api.tune import tune as tune
     from .database.database import Database as Database
     from .database.hits import Hit as Hit, Hits as Hits
     from .database.matrix import score_matrix as score_matrix
     from .database.search import Searcher as Searcher, search as search
-    from .database.statistics import score_statistics as score_statistics
     from .drivers.prepared import Batch as Batch
     from .drivers.progress import Stage as Stage
     from .errors import PyswError as PyswError
@@ -53,12 +53,12 @@ _HOME = {
         "api.many": "align_many align_paths",
         "api.predict": "plan predict profile",
         "api.prepare": "prepare",
+        "api.statistics": "score_statistics",
         "api.tune": "tune",
         "database.database": "Database",
         "database.hits": "Hit Hits",
         "database.matrix": "score_matrix",
         "database.search": "Searcher search",
-        "database.statistics": "score_statistics",
         "drivers.prepared": "Batch",
         "drivers.progress": "Stage",
         "errors": "PyswError",

@@ -16,6 +16,8 @@ import numpy as np
 
 from ..api.advice import Tally, advise_tally, warn_of_letters
 from ..api.align import told
+from ..api.search_engine import search_engine
+from ..api.statistics import law_of_search
 from ..drivers.options import EValuesOf, Output, Resources, SearchOptions
 from ..drivers.problem import Mode
 from ..drivers.progress import Progress, Stage
@@ -30,12 +32,10 @@ from ..scoring.statistics.law import ScoreStatistics
 from ..sequences.sequence import Sequence
 from ..sequences.view import COMPARED, Strand
 from .database import Database
-from .engine import search_engine
 from .hits import HitAligner, Hits, score_of_empty
 from .prefilter import LEFT_OUT, KmerSearch
 from .queries import better, checked, on_strands
 from .selection import candidates, keeps_all
-from .statistics import law_of_search
 
 #: Queries of one pass over a database that stays on the device, if not all hits are kept, and over
 #: one that is read for each pass.

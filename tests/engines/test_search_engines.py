@@ -11,7 +11,7 @@ from helpers import ALL_FREE_ENDS
 from searching import subjects_of
 from whole_reference import align_reference
 
-from pysw_cl.database.engine import search_engine
+from pysw_cl.api.search_engine import search_engine
 from pysw_cl.drivers.options import Resources, SearchOptions
 from pysw_cl.engines.search.contract import SearchEngine
 from pysw_cl.sequences.alphabet import Letters

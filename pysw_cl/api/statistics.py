@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ..api.advice import is_linear
-from ..api.pair_aligner import PairAligner
 from ..drivers.options import ManyOptions, Resources, SearchOptions
 from ..errors import InputError, InputWarning, ScoringError, is_number, shown, warn
 from ..planning.plan import Plan
@@ -26,7 +24,9 @@ from ..scoring.statistics.law import ScoreStatistics
 from ..scoring.statistics.published import published
 from ..sequences.alphabet import NUCLEOTIDES, Letters, is_nucleotide
 from ..sequences.sequence_set import SequenceSet
-from .engine import search_engine
+from .advice import is_linear
+from .pair_aligner import PairAligner
+from .search_engine import search_engine
 
 #: What a fit is known by, beside what it is of; another one with every change of the method.
 VERSION = 1

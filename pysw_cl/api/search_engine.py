@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ..api.pair_aligner import PairAligner
 from ..drivers.options import ManyOptions, Resources, SearchOptions
 from ..drivers.prepared import Batch
 from ..engines.common import FreeEnd
@@ -27,6 +26,7 @@ from ..scoring.positions import PositionMatrix
 from ..scoring.scoring import made_of
 from ..sequences.alphabet import Letters
 from ..sequences.sequence_set import SequenceSet
+from .pair_aligner import PairAligner
 
 
 def search_engine(
