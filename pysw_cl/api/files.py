@@ -48,6 +48,7 @@ def write(
     fields: Sequence[str] = (),
     width: int | None = None,
     limit: int | None = None,
+    db_letters: int | None = None,
     **asked: Any,
 ) -> None:
     """Write results into a file that other programs read.
@@ -75,6 +76,10 @@ def write(
         For "blast6" and "blast7": the columns, by BLAST's names; for "tsv": by its own.
     width, limit : int, optional
         For "pair", "blast0", "fasta", "hits" the letters on a line; for "pair" the columns shown.
+    db_letters : int, optional
+        With this, formats that have a place for E-values and bit scores have those of a search of
+        so many letters, by `score_statistics`; those of `search` stay as they are.  Where no law
+        holds, as in mode "global", a warning says why, and they are left out.
     **asked
         With ``pairs``: the arguments that `align_many` was given.
 
@@ -88,7 +93,12 @@ def write(
     """
     path = place_of(path, "write")
     name = _format(path, format)
-    rows, setting = _rows(results, pairs, names, asked)
+    rows, setting = _rows(results, pairs, names, asked, formats.FORMATS[name].lists_queries)
+    if db_letters is not None:
+        from .statistics import PairExpects
+
+        expects = PairExpects(db_letters, asked)
+        rows, setting = expects.rows(rows), expects.setting(setting)
     setting = replace(setting, fields=_fields(fields), width=width, limit=limit)
     if formats.FORMATS[name].lists_targets:
         if targets is None:
@@ -183,14 +193,16 @@ def _format(path: Place, format: str | None) -> str:
     return found
 
 
-def _rows(results: Any, pairs: Any, names: Any, asked: Asked) -> tuple[Iterable[Row], Setting]:
-    """Results as rows, and what is the same for all of them."""
+def _rows(
+    results: Any, pairs: Any, names: Any, asked: Asked, empty: bool
+) -> tuple[Iterable[Row], Setting]:
+    """Results as rows, and what is the same for all of them.  ``empty``: with `Hits.nothing`."""
     if isinstance(results, np.ndarray) and results.dtype.names:
         return _table_rows(results, pairs, names, asked)
     if pairs is not None or names is not None or asked:
         given = next(iter(asked), "pairs" if pairs is not None else "names")
         raise InputError(f"{given} goes with the array of align_many; other results know it")
-    source = _alignments(results)
+    source = _alignments(results, empty)
     first = next(source, None)
     if first is None:
         return [], Setting()
@@ -248,16 +260,18 @@ def _alike(first: Alignment, others: Iterator[Alignment]) -> Iterator[Alignment]
         yield one
 
 
-def _alignments(results: Any, depth: int = 3) -> Iterator[Alignment]:
+def _alignments(results: Any, empty: bool, depth: int = 3) -> Iterator[Alignment]:
     """The alignments in an object, in lists of them, or in lists of lists."""
     if isinstance(results, Alignment):
         yield results
+    elif empty and getattr(results, "nothing", None) is not None and not results:
+        yield results.nothing
     elif depth == 0 or isinstance(results, str | bytes) or not errors.is_iterable(results):
         kind = type(results).__name__
         raise InputError(f"results are alignments or the array of align_many, not {kind}")
     else:
         for one in results:
-            yield from _alignments(one, depth - 1)
+            yield from _alignments(one, empty, depth - 1)
 
 
 def _targets_of(rows: Iterable[Row]) -> list[tuple[str, int]]:

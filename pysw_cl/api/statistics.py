@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from math import isclose
 from typing import Any
 
 import numpy as np
 
-from ..drivers.options import ManyOptions, Resources, SearchOptions
+from ..drivers.options import CHECKS, ManyOptions, Resources, SearchOptions
 from ..errors import InputError, InputWarning, ScoringError, is_number, shown, warn
 from ..planning.plan import Plan
 from ..planning.profiles.profile import user_folder, write_whole
+from ..results.aligned_pair import AlignedPair
+from ..results.formats.columns import TableRows
+from ..results.formats.writer import Row, Setting, row_of
 from ..scoring.matrices import AMINO_ACIDS, FREQUENCIES
 from ..scoring.positions import PositionMatrix
-from ..scoring.scoring import Scoring, make_scoring
+from ..scoring.scoring import Scoring, made_of, make_scoring
 from ..scoring.statistics.fit import fitted_to
 from ..scoring.statistics.law import ScoreStatistics
 from ..scoring.statistics.published import published
@@ -143,6 +146,52 @@ def law_of_search(
             warn(str(error), InputWarning)
             known[scoring] = None
     return known[scoring]
+
+
+class PairExpects:
+    """Gives rows of pairs the E-values and bit scores of a search of ``db_letters`` letters.
+    ``given``: arguments, those of `Resources` among them."""
+
+    def __init__(self, db_letters: Any, given: Mapping[str, Any], strands: int = 1) -> None:
+        self._letters = strands * CHECKS["db_letters"](db_letters, "db_letters")
+        self._resources = made_of(Resources, {**given, "progress": None})
+        self._known = dict[Scoring, ScoreStatistics | None]()
+
+    def setting(self, given: Setting) -> Setting:
+        """The setting of a file of such rows.  Warns where no law holds for its first one."""
+        if given.scoring is None or given.expects:
+            return given
+        mode = given.mode.partition(";")[0]
+        if mode != "local":
+            warn("there are no E-values of pairs in mode 'global'", InputWarning)
+        return replace(given, expects=bool(self._values(mode, given.scoring, 0, 1, 1)))
+
+    def rows(self, rows: Iterable[Row]) -> Iterable[Row]:
+        """Rows, which keep those of a search, and have none where no law holds."""
+        if isinstance(rows, TableRows):
+            how, scores = (rows.common["mode"], rows.common["scoring"]), rows.table["score"]
+            m, n = (np.array([len(pair[k]) for pair in rows.pairs], np.int64) for k in (0, 1))
+            return rows.extended(self._values(*how, scores, m, n))
+        more = (row_of(self._of(row.alignment())) for row in rows)
+        return list(more) if isinstance(rows, list) else more
+
+    def _of(self, one: AlignedPair) -> AlignedPair:
+        if one.expect is not None:
+            return one
+        sizes = len(one.query), len(one.target)
+        said = self._values(one.mode, one.scoring, one.score, *sizes)
+        values: dict[str, Any] = {name: float(value) for name, value in said.items()}
+        return replace(one, **values)
+
+    def _values(self, mode: str, scoring: Scoring, scores: Any, m: Any, n: Any) -> dict[str, Any]:
+        options, matrix = SearchOptions(sub_score=scoring, mode=mode), None
+        if scoring.by_position:
+            matrix = PositionMatrix(scoring.matrix / scoring.scale, scoring.letters)
+        law = law_of_search({}, options, self._resources, matrix, self._known)
+        if law is None:
+            return {}
+        expect = law.evalues(scores, m, np.maximum(n, 1), self._letters)
+        return {"expect": expect, "bits": law.bits(scores)}
 
 
 def _composition_of(counts: Mapping[str, int], scoring: Scoring) -> Composition | None:

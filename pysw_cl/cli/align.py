@@ -49,6 +49,8 @@ def add_to(commands: Any) -> None:
     )
     choice = "--pairs --skip-bad --min-score --top --alignments --second-best"
     parser.declare("pairs and results", choice)
+    evalues = "write E-values and bit scores, those of a search of N letters; for --mode local"
+    parser.declare("pairs and results", "--db-letters", help=evalues)
     declare_compared(parser)
     declare_run(parser, {})
     parser.set_defaults(picture=None)
@@ -69,7 +71,7 @@ def add_plot_to(commands: Any) -> None:
     saved = "save rows there, and go on if a run was interrupted; draw a run that is finished"
     declare_run(parser, {"help": saved})
     one = {"pairs": False, "skip_bad": False, "second_best": False}
-    parser.set_defaults(**one, min_score=None, top=None, alignments=None)
+    parser.set_defaults(**one, db_letters=None, min_score=None, top=None, alignments=None)
 
 
 def run(args: Namespace) -> int:
@@ -80,11 +82,16 @@ def run(args: Namespace) -> int:
 
     check_together(args)
     with usage(args):
-        options = align_asked(args)[0]
+        options, expects = align_asked(args)[0], None
+        if args.db_letters is not None:
+            from ..api.statistics import PairExpects
+
+            expects = PairExpects(args.db_letters, vars(args), 1 + (args.strand == "both"))
     scoring = options.scoring
     ends = options.free if isinstance(options, ModeOptions) else ()
     listed, searched = list[tuple[str, int]](), Counter[str]()
-    setting = setting_asked(args, scoring, ends, targets=listed, searched=searched)
+    more = {"targets": listed, "searched": searched, "expects": expects is not None}
+    setting = setting_asked(args, scoring, ends, **more)
     if args.mode == "local":
         warn_of_phase(scoring)
     with usage(args):  # a device that this machine does not have is an error like others
@@ -96,8 +103,12 @@ def run(args: Namespace) -> int:
         pairs = counted((matched_pairs if args.pairs else every_pair)(*sides), searched)
         if args.picture is not None:
             pairs = _only(args, pairs)
+        results = _rows(args, pairs, to, sides)
+        if expects is not None:
+            results = map(expects.rows, results)
+            setting = expects.setting(replace(setting, expects=False))
         to.begin_results(args.outfmt.name, setting)
-        for rows in select(_rows(args, pairs, to, sides), args.min_score, args.top):
+        for rows in select(results, args.min_score, args.top):
             to.results(rows)
     warn_of_letters(tally)
     return 0

@@ -91,14 +91,15 @@ def run(args: Namespace) -> int:
         for device, plan in zip(devices, plans, strict=True):
             to.begin(device, plan)
         searched.update(targets=len(searcher.db), letters=searcher.db.total_letters)
-        if FORMATS[args.outfmt.name].lists_targets:
+        row = FORMATS[args.outfmt.name]
+        if row.lists_targets:
             listed += ((one.name, len(one)) for one in searcher.db if len(one))
         expects = options.evalues == "library" or searcher.statistics(options) is not None
         to.begin_results(args.outfmt.name, replace(setting, expects=expects))
         to.begin_part()
         for hits in searcher.passes(read_sequences(args.queries), options, to.bar):
             searched["queries"] += 1
-            to.results(map(row_of, hits))
+            to.results(map(row_of, hits or [hits.nothing] * row.lists_queries))
             if args.plot and len(shown) < MOST_QUERIES:
                 shown.append(hits)
         to.add([searcher.stats], searched["queries"] * len(searcher.db))

@@ -16,15 +16,16 @@ from ..api.pair_aligner import PairAligner
 from ..drivers.options import ManyOptions, Resources, SearchOptions, TopOptions
 from ..errors import InternalError
 from ..results import search_plot
-from ..results.aligned_pair import AlignedPair
+from ..results.aligned_pair import NO_TARGET, AlignedPair
 from ..results.alignment import Alignment
+from ..results.cigar import Runs
 from ..results.formats.columns import TableRows
 from ..results.pair_paths import as_table
 from ..results.stats import Stats
 from ..scoring.positions import PositionMatrix
 from ..scoring.scoring import made_of
 from ..sequences.sequence import Sequence
-from ..sequences.view import COMPARED
+from ..sequences.view import COMPARED, PLACES
 from .database import Database
 from .places import further_places
 from .prefilter import heuristic_of
@@ -42,9 +43,10 @@ class Hits(list[Hit]):
     """The hits of a ``query``, a `Sequence`: the lowest E-value first, or the highest score where
     there are none, and among equals the first one in the source of the database."""
 
-    def __init__(self, query: Sequence, hits: Iterable[Hit] = ()) -> None:
+    def __init__(self, query: Sequence, hits: Iterable[Hit] = (), nothing: Any = None) -> None:
         super().__init__(hits)
-        self.query = query
+        #: ``nothing`` is an alignment that stands in files for no hit.
+        self.query, self.nothing = query, nothing
 
     def plot(self, path: str | os.PathLike[str] | None = None, *, ax: Any = None) -> Any:
         """Draw hits with paths as bars along the query; the arguments are `Alignment.plot`'s."""
@@ -91,7 +93,8 @@ class HitAligner:
             "heuristic": heuristic_of(options),
         }
         self._top = options.top if options.chosen else None
-        found, left, at = [Hits(query) for query in queries], [*range(len(queries))], 0
+        found = [Hits(query, (), self._nothing(query)) for query in queries]
+        left, at = [*range(len(queries))], 0
         count = None if self._top is None else self._top + MORE
         while left:
             span = slice(at, None if count is None else at + count)
@@ -105,6 +108,11 @@ class HitAligner:
             for own, one in zip(found, best, strict=True):
                 own[:] = [each for hit in own for each in self._apart(hit, one)]
         return found, self._cost
+
+    def _nothing(self, query: Sequence) -> Hit:
+        """What stands in files for a query without hits."""
+        facts: dict[str, Any] = {**self._common, **dict.fromkeys((*PLACES, "score"), 0)}
+        return Hit(query=query, target=NO_TARGET, runs=Runs.of_cigar(""), **facts)
 
     def _aligned(self, db: Database, some: list[tuple[Sequence, Best]], span: slice) -> list[Hits]:
         """The hits of queries in this span of those that are the best by their scores."""

@@ -30,6 +30,8 @@ FIELDS = (
 )  # fmt: skip
 #: Those that only some results have, and the attribute of each.
 MORE_FIELDS = {"second_best": "second_best", "evalue": "expect", "bits": "bits"}
+#: The target of what stands in files for a query without results.
+NO_TARGET = Sequence("", "", np.zeros(0, np.uint8))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -66,6 +66,33 @@ def test_a_list_of_names(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
     assert "nowhere: cannot be read: No such file" in fails(capsys, *wrong)
 
 
+def test_pairs_have_the_evalues_of_a_search(
+    capsys: pytest.CaptureFixture[str], files: tuple[str, str], tmp_path: Path
+) -> None:
+    query = fasta(tmp_path / "one.fa", QUERIES[0])
+    source = fasta(tmp_path / "full.fa", *(one for one in PROTEINS if one[1]))
+    same = "--matrix", "BLOSUM62", "--db-letters", "1000", "--outfmt", "6", query, source
+    code, searched, _ = run(capsys, "search", *same)
+    aligned = run(capsys, "align", *same)[1]
+    assert code == 0 and sorted(aligned.splitlines()) == sorted(searched.splitlines())
+    text = run(capsys, "align", "--top", "1", *same)[1]
+    assert text == next(line for line in aligned.splitlines(True) if "\ttwice\t" in line)
+    assert "at least 1, not 0" in usage(capsys, "align", query, source, "--db-letters", "0")
+    code, out, err = run(capsys, "align", "--mode", "global", *same)
+    assert code == 0 and "in mode 'global'" in err and "\t-1\t0\n" in out
+
+
+def test_queries_without_hits(capsys: pytest.CaptureFixture[str], files: tuple[str, str]) -> None:
+    for least, counts in (("50", [1, 0, 0]), ("500", [0, 0, 0])):
+        argv = "search", *files, "--top", "1", "--min-score", least, "--outfmt"
+        said = run(capsys, *argv, "7")[1].splitlines()
+        found = [line for line in said if line.endswith("hits found")]
+        assert found == [f"# {count} hits found" for count in counts]
+        assert said.count("# Database: 6 targets") == 3
+        assert run(capsys, *argv, "0")[1].count("No hits found") == counts.count(0)
+        assert run(capsys, *argv, "a3m")[1].endswith("\0>q1\nPAWHEAE\n\0>q2\nCCC\n")
+
+
 def test_hits_are_the_same_from_a_database_and_its_source(
     capsys: pytest.CaptureFixture[str], files: tuple[str, str]
 ) -> None:
@@ -94,7 +121,7 @@ def test_formats_and_files(
     out = str(tmp_path / "hits.b7")
     assert run(capsys, "search", "--top", "2", "-o", out, *files)[:2] == (0, "")
     text = Path(out).read_text()
-    assert text.count("# Database: 6 targets\n") == 2 and "# BLAST processed 3 queries" in text
+    assert text.count("# Database: 6 targets\n") == 3 and "# BLAST processed 3 queries" in text
     _, _, err = run(capsys, "search", "-v", "--mode", "global", "--min-score", "5", *files)
     assert "18 pairs:" in err and "GCUPS" in err
     dna = fasta(tmp_path / "dna.fa", ("d0", "ACGTACGT"), ("d1", "TTTTACGT"))
@@ -202,7 +229,7 @@ def test_formats_of_searches(
     err = usage(capsys, "search", "--stats", "none", "--outfmt", shown, *files)
     assert "a column of these results must be one of" in err and "not 'evalue'" in err
     code, out, _ = run(capsys, "search", "--outfmt", "0", *files)
-    assert code == 0 and out.count("           6 sequences; 51 total letters\n") == 2
+    assert code == 0 and out.count("           6 sequences; 51 total letters\n") == 3
     assert "(Bits)  Value" in out and ",  Expect = " in out
     out = str(tmp_path / "set.fa")
     how = ["--output", "score", "--outfmt", "hits"]

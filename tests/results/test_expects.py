@@ -13,6 +13,7 @@ from Bio import SearchIO
 from writing import PLAN, PROTEIN, named, written
 
 import pysw_cl
+from pysw_cl.errors import InputError, InputWarning
 from pysw_cl.results.formats.columns import TableRows
 from pysw_cl.results.formats.writer import bits_text, expect_text, row_of
 
@@ -101,6 +102,47 @@ def test_rows_of_a_table_have_them() -> None:
     made = row.alignment()
     assert (made.expect, made.bits) == (r.expect, r.bits)
     assert row_of(made)[:-1] == row[:-1]
+
+
+def test_pairs_have_them_with_db_letters() -> None:
+    """Those of `Alignment.evalue`, from alignments and from the array of `align_many`."""
+    query = named("q", "HEAGAWGHEE")
+    pairs = [(query, named("s", "PAWHEAE")), (query, named("t", "WAWGHEW"))]
+    how: dict[str, Any] = {"sub_score": "BLOSUM62", "plan": PLAN}
+    results = [pysw_cl.align(*pair, **how) for pair in pairs]
+    law = pysw_cl.score_statistics("BLOSUM62")
+    rows = pysw_cl.align_many(pairs, output="path", **how)
+    fields = ["query", "evalue", "bits"]
+    text = written(results, "tsv", fields=fields, db_letters=10**6)
+    assert text == written(rows, "tsv", pairs=pairs, fields=fields, db_letters=10**6, **how)
+    values = [list(map(float, line.split("\t")[1:])) for line in text.splitlines()[1:]]
+    assert values == [[r.evalue(10**6, law), float(law.bits(r.score))] for r in results]
+    for name in ("6", "0", "paf", "jsonl"):
+        some = written(iter(results), name, db_letters=10**6)
+        assert some == written(rows, name, pairs=pairs, db_letters=10**6, **how)
+        assert some != written(results, name)
+    known = [replace(r, expect=0.5, bits=9.0) for r in results]  # as hits have them
+    assert written(known, "paf", db_letters=10**6) == written(known, "paf")
+    with pytest.raises(InputError, match="db_letters must be a whole number of at least 1"):
+        written(results, "6", db_letters=0)
+
+
+def test_pairs_that_no_law_is_for() -> None:
+    for mode, scores, says in (("global", (1, -3), "mode 'global'"), ("local", (5, -1), "average")):
+        how: dict[str, Any] = {"mode": mode, "sub_score": scores, "plan": PLAN}
+        results = [pysw_cl.align("ACGT", target, **how) for target in ("A", "C")]
+        with pytest.warns(InputWarning, match=says) as warned:
+            assert written(results, "6", db_letters=9) == written(results, "6")
+        assert len(warned) == 1
+
+
+def test_pairs_with_a_position_matrix() -> None:
+    scores = np.random.default_rng(3).integers(-5, 4, (30, 4))
+    query = pysw_cl.PositionMatrix(scores, "ACGT", "ACGTAC" * 5)
+    r = pysw_cl.align(query, "ACGTTGCA" * 5, gap_cost=(2.5, 1), plan=PLAN)
+    law = pysw_cl.score_statistics(query, (2.5, 1))
+    (line,) = written(r, "tsv", fields=["evalue"], db_letters=999).splitlines()[1:]
+    assert float(line) == r.evalue(999, law)
 
 
 def test_a_part_of_an_alignment_has_none() -> None:

@@ -77,6 +77,32 @@ def test_a3m_of_several_hits_and_queries() -> None:
         written(r, "a3m")
 
 
+def test_queries_without_hits() -> None:
+    """BLAST's formats and A3M have them, wherever they stand, and the others do not."""
+    query, without = named("q", "PAWHEAE"), [named(name, "CCC") for name in "ab"]
+    how: dict[str, Any] = {"output": "path", "min_score": 20, "device": "auto"}
+    several, none = (
+        list(pysw_cl.search(some, [named("t", "PAWHEAE")], **how))
+        for some in ([without[0], query, without[1]], without)
+    )
+    for found, names, counts in ((several, "aqb", [0, 1, 0]), (none, "ab", [0, 0])):
+        for results in (found, iter(found)):
+            lines = written(results, "7").splitlines()
+            of = [line.removeprefix("# Query: ") for line in lines if line.startswith("# Query")]
+            said = [line for line in lines if line.endswith("hits found")]
+            assert (of, said) == ([*names], [f"# {count} hits found" for count in counts])
+            assert lines[0].startswith("# BLASTP ")
+            assert lines[-1] == f"# BLAST processed {len(names)} queries"
+        text = written(found, "0")
+        assert text.count("***** No hits found *****") == 2 and text.count("Query= ") == len(names)
+        blocks = [records(block) for block in written(found, "a3m").split("\0")]
+        assert [[name for name, _ in block] for block in blocks] == [
+            [name, "t/1-7"] if count else [name] for name, count in zip(names, counts, strict=True)
+        ]
+        for name in ("6", "paf", "tsv", "jsonl"):
+            assert written(found, name) == written([x for x in found if x], name)
+
+
 def test_sequences_of_hits(tmp_path: Path) -> None:
     """Whole, each once, as they are read by others."""
     io_of = pytest.importorskip("Bio.SeqIO")

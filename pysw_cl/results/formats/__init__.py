@@ -43,6 +43,8 @@ class Format:
     nucleotides: bool = False
     #: Does its header list all targets?
     lists_targets: bool = False
+    #: Does it show queries without results, too?
+    lists_queries: bool = False
 
 
 FORMATS = {
@@ -58,13 +60,15 @@ FORMATS = {
         "BLAST's table, also called 6; '6 qseqid sseqid pident' chooses its columns",
         (".blast6", ".b6", ".m8"), "blast:Table", takes=("fields",), has_reader=True),
     "blast7": Format("the same with comments, also called 7", (".blast7", ".b7"),
-                     "blast:CommentedTable", takes=("fields",), has_reader=True),
+                     "blast:CommentedTable", takes=("fields",), has_reader=True,
+                     lists_queries=True),
     "blast0": Format("BLAST's text, to be read by people, also called 0", (".blast0", ".b0"),
-                     "blast0:Writer", takes=("width",)),
+                     "blast0:Writer", takes=("width",), lists_queries=True),
     "maf": Format("UCSC's blocks of aligned letters", (".maf",), "short:Maf"),
     "fasta": Format("two records with gaps for each alignment", (".afa", ".fasta", ".fa"),
                     "short:Fasta", takes=("width",)),
-    "a3m": Format("results aligned with their query, for profiles", (".a3m",), "short:A3m"),
+    "a3m": Format("results aligned with their query, for profiles", (".a3m",), "short:A3m",
+                  lists_queries=True),
     "hits": Format("the targets of the results, whole and once each, as FASTA", (".hits",),
                    "short:HitSequences", OUTPUTS, ("width",)),
     "bed": Format("the aligned part of the target, for bedtools", (".bed",), "short:Bed"),

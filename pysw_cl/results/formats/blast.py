@@ -20,6 +20,7 @@ from ...errors import InputError, printable
 from ...scoring.arguments import ERROR, MATCH
 from ...scoring.scoring import Scoring, cached_scoring
 from ...sequences.alphabet import Letters, is_nucleotide
+from ..aligned_pair import NO_TARGET
 from ..cigar import DIAGONAL, QUERY, TARGET, Runs, piece_runs
 from . import columns, writer
 from .columns import Columns, Texts, texts
@@ -213,9 +214,10 @@ class CommentedTable(ByQuery):
         parts: list[str] = []
         for rows in groups:
             query, hits = rows[0].query, sum(row.has_both for row in rows)
-            names = {without_blanks(row.target.name, "target"): None for row in rows}
+            targets = (row.target for row in rows if row.target is not NO_TARGET)
+            names = {without_blanks(target.name, "target"): None for target in targets}
             count = self.setting.searched.get("targets", len(names))
-            database = next(iter(names)) if count == 1 else f"{count} targets"
+            database = next(iter(names), "1 target") if count == 1 else f"{count} targets"
             database += f"; {self.setting.heuristic}" if self.setting.heuristic else ""
             parts.append(
                 f"# {self._table.program} {writer.PROGRAM} {writer.VERSION}\n"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..aligned_pair import NO_TARGET
 from . import blast, writer
 from .columns import Columns
 from .pair import WIDTH, blocks, cut, marks_of
@@ -25,7 +26,8 @@ class Writer(ByQuery):
 
     def query(self, rows: list[Row]) -> str:
         """What readers take as a file of its own."""
-        query, every, searched = rows[0].query, by_subject(rows), self.setting.searched
+        query, searched = rows[0].query, self.setting.searched
+        every = by_subject(row for row in rows if row.target is not NO_TARGET)
         count = searched["targets"] if "letters" in searched else len(every)
         letters = searched.get("letters", sum(len(one[0].target) for one in every))
         targets = "1 target" if count == 1 else f"{count} targets"

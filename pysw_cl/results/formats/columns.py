@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import chain, islice, repeat
@@ -16,6 +16,7 @@ from ...sequences.sequence import Sequence as Named, as_sequence
 from ...sequences.view import PLACES
 from ..aligned_pair import AlignedPair
 from ..cigar import Runs
+from ..pair_paths import as_table
 from .writer import Letters, Plain, Row, Writer, without_blanks
 
 Texts = list[str]
@@ -130,10 +131,10 @@ class TableRows(Columns):
         common: dict[str, Any],
         given: Sequence[tuple[str, str]] | None = None,
     ) -> None:
-        self.pairs, self.table, self._common, self._given = pairs, table, common, given
+        self.pairs, self.table, self.common, self._given = pairs, table, common, given
 
     def __iter__(self) -> Iterator[Row]:
-        make = repeat(partial(_alignment, self._common))
+        make = repeat(partial(_alignment, self.common))
         for part in self.parts():
             values = map(part.each, Row._fields[2:-1])
             yield from map(_row, zip(*part.letters(), *values, make, strict=False))
@@ -142,11 +143,16 @@ class TableRows(Columns):
         for start in range(0, len(self.pairs), AT_ONCE):
             some = slice(start, start + AT_ONCE)
             given = None if self._given is None else self._given[some]
-            yield TableRows(self.pairs[some], self.table[some], self._common, given)
+            yield TableRows(self.pairs[some], self.table[some], self.common, given)
 
     def some(self, chosen: list[int]) -> TableRows:
         given = None if self._given is None else [self._given[k] for k in chosen]
-        return TableRows([self.pairs[k] for k in chosen], self.table[chosen], self._common, given)
+        return TableRows([self.pairs[k] for k in chosen], self.table[chosen], self.common, given)
+
+    def extended(self, more: Mapping[str, NDArray[Any]]) -> TableRows:
+        """These rows with more columns."""
+        known = {name: self.table[name] for name in self.table.dtype.names or ()}
+        return TableRows(self.pairs, as_table({**known, **more}), self.common, self._given)
 
     def each(self, name: str) -> list[Any]:
         if name not in (self.table.dtype.names or ()):

@@ -56,14 +56,16 @@ class ScoreStatistics:
         """The bit scores of scores, of whose E-values these are the logarithms."""
         return self.bits(scores)
 
-    def evalues(self, scores: ArrayLike, m: int, n: ArrayLike, db_letters: float) -> Values:
+    def evalues(self, scores: ArrayLike, m: ArrayLike, n: ArrayLike, db_letters: float) -> Values:
         """The E-values of scores of a query of ``m`` letters with subjects of ``n`` letters: how
         many alignments with unrelated sequences, ``db_letters`` letters in all, score as much.  As
         in BLAST+ all of these are taken to be as long as the subject."""
         with np.errstate(under="ignore"):
             return np.exp(self.log_evalues(scores, m, n, db_letters))
 
-    def log_evalues(self, scores: ArrayLike, m: int, n: ArrayLike, db_letters: float) -> Values:
+    def log_evalues(
+        self, scores: ArrayLike, m: ArrayLike, n: ArrayLike, db_letters: float
+    ) -> Values:
         """Their natural logarithms, which no score is too high for."""
         scores, n = np.asarray(scores, float), np.asarray(n, float)
         with np.errstate(divide="ignore"):
