@@ -92,6 +92,16 @@ LOWERED: dict[str, list[dict[str, Any]]] = {
         {"pairs.counted_cells": 0},
         {"pairs.cpu_pairs": 20, "pairs.gpu_pairs": 20},
     ],
+    "pairs as tiles": [
+        {
+            "pairs.alone_cells": 0,
+            "pairs.cpu_mates": 1 << 20,
+            "pairs.gpu_mates": 1 << 20,
+            "pairs.gpu_lane_cells": 1,
+            **more,
+        }
+        for more in ({}, {"pairs.gpu_moves": 1, "pairs.moves_share": 0.0, "pairs.tile_longest": 99})
+    ],
 }
 
 
@@ -383,7 +393,9 @@ class Draw:
                 m *= 8
             pairs.append(list(self.letters(m, n, letters)[1:]))
         case = replace(case, pairs=pairs)
-        if self.often(0.4):
+        if LANE_SETS[self.runtime.info.lanes].narrow and self.often(0.3):
+            case = replace(self.lowered(case, "pairs as tiles"), traits={"speculative": True})
+        elif self.often(0.4):
             case = self.lowered(case, "batch")
         self.strands(case)
         return case
