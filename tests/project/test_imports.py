@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
@@ -123,3 +125,9 @@ def test_the_map_draws_this_order() -> None:
     words = set(re.findall(r"\w+", drawing()))
     files = {path.stem for folder in folders for path in (PACKAGE / folder).glob("*.py")}
     assert files - {"__init__"} <= words
+
+
+def test_benches_find_what_they_import() -> None:
+    bench = PACKAGE.parent / "bench"
+    names = ", ".join(path.stem for path in bench.glob("*.py"))
+    subprocess.run([sys.executable, "-c", f"import {names}"], cwd=bench, check=True)
