@@ -59,12 +59,10 @@ class Case:
 
     @cached_property
     def setting(self) -> Given:
-        """What the model is asked about it."""
         return setting_of(self.runtime, self.plan, cached_scoring(*KINDS[self.kind][1:]), self.mode)
 
     @cached_property
     def work(self) -> Work:
-        """What it does."""
         return sweep_of(self.setting, self.m, self.n)
 
     def run(self, letters: Letters) -> float:

@@ -293,7 +293,6 @@ def _targets_of(rows: Iterable[Row]) -> list[tuple[str, int]]:
 
 
 def _named(target: Any) -> tuple[str, int]:
-    """Name and length of a target."""
     if isinstance(target, tuple) and len(target) == 2:
         return str(target[0]), errors.whole_number(target[1], "the length of a target", 1)
     found = target if hasattr(target, "name") else as_sequence(target, "target")

@@ -71,7 +71,6 @@ class SubjectTuning:
     turns: int = 0
 
     def run(self) -> SubjectTuning:
-        """Tune it."""
         seconds = self._choose_size()
         if seconds is not None and self.spent < SEARCH_SHARE * self.budget:
             turns = int(RACE_SHARE * SEARCH_SHARE * self.budget / seconds)

@@ -187,7 +187,6 @@ class SealedFile:
             return _at(file, piece.offset, piece.size)
 
     def check(self) -> None:
-        """Read and check every piece."""
         for piece in self.pieces:
             self.read(piece)
 
@@ -218,13 +217,11 @@ def _at(file: BinaryIO, offset: int, size: int) -> bytes:
 
 
 def pack_bytes(data: bytes | memoryview, strategy: int = zlib.Z_RLE) -> bytes:
-    """Bytes, deflated."""
     deflate = zlib.compressobj(1, zlib.DEFLATED, -15, 9, strategy)
     return deflate.compress(data) + deflate.flush()
 
 
 def unpack_bytes(payload: bytes) -> NDArray[np.uint8]:
-    """What `pack_bytes` packed."""
     return np.frombuffer(zlib.decompress(payload, -15), np.uint8)
 
 
@@ -316,7 +313,6 @@ class EdgeWriter:
             self._writer.do(self._put, name, start + at, edge.read(at, at + PIECE_CELLS * AT_ONCE))
 
     def seal(self, facts: Mapping[str, Any]) -> None:
-        """Complete the file."""
         self._writer.do(self._seal, {**self._facts, **facts})
 
     def _opened(self) -> SealedWriter:

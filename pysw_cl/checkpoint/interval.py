@@ -43,7 +43,6 @@ class SavedRun:
         return self.before + time.monotonic() - self.started
 
     def late(self) -> bool:
-        """Is it time to stop?"""
         return self.stop_at is not None and time.monotonic() >= self.stop_at
 
     def stopped(self, what: str) -> Stopped:

@@ -48,8 +48,6 @@ def saved_strands(store: Store, resources: AlignResources) -> Callable[[Job], St
 
 @dataclass(frozen=True)
 class SavedStrand(StrandStore):
-    """A strand that is saved in a folder."""
-
     run: SavedRun
 
     def known(self) -> Found | None:

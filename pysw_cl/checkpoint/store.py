@@ -206,7 +206,6 @@ class Store:
         return sum(path.stat().st_size for path in paths if path.is_file())
 
     def free(self) -> int:
-        """Free bytes of its disk."""
         return shutil.disk_usage(self.folder).free
 
     def edges(self, writer: Writer, name: str, **facts: Any) -> EdgeWriter:
@@ -239,7 +238,6 @@ class Store:
         return None
 
     def has(self, pattern: str) -> bool:
-        """Is there a file whose name matches?"""
         return any(self.folder.glob(pattern))
 
     def drop(self, *kinds: str) -> None:

@@ -69,7 +69,6 @@ def resources_asked(args: Namespace, kind: type[T], **other: Any) -> T:
 
 
 def scores_asked(args: Namespace) -> dict[str, Any]:
-    """Substitution scores and the gap cost."""
     if args.matrix is not None and (args.match, args.mismatch) != (None, None):
         raise InputError("--matrix cannot go with --match or --mismatch")
     match = 1 if args.match is None else args.match

@@ -139,7 +139,6 @@ def parts(pairs: Iterator[Pair], ranges: tuple[Span, Span] = (None, None)) -> It
 
 
 def _within(record: Sequence, span: Span) -> NDArray[np.uint8]:
-    """The letters of a record in a range."""
     return record.letters if span is None else record.letters[span[0] : span[1]]
 
 

@@ -63,7 +63,6 @@ def add_prepare_to(commands: Any) -> None:
 
 
 def _prepare(args: Namespace) -> int:
-    """Build the kernels; say how many there are."""
     from ..api.prepare import prepare
     from ..opencl.device import get_runtime
 
@@ -84,7 +83,6 @@ def add_demo_to(commands: Any) -> None:
 
 
 def _demo(args: Namespace) -> int:
-    """Align the two, and show the beginning of the result."""
     from .. import align
     from ..folders import shipped
     from ..sequences.reading import read_sequences

@@ -53,7 +53,6 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Print the table, or the alignments."""
     from ..api.advice import Tally, warn_of_letters, warn_of_phase
     from ..api.align import align_top_with
     from ..api.ends import best_ends_with, with_engine

@@ -44,7 +44,6 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Write a database, or say what is in some."""
     from ..checkpoint.container import is_sealed
     from ..database.database import Database, records_of
 

@@ -46,7 +46,6 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Compute a matrix, and write it."""
     from ..database.database import Database
     from ..database.matrix import matrix_of
     from ..drivers.options import MatrixOptions, Resources

@@ -92,7 +92,6 @@ class Running:
         self._header = self._writer.header()
 
     def results(self, rows: Iterable[Row]) -> None:
-        """Write some results."""
         assert self._writer is not None
         if text := self._writer.text(rows):
             self.write(self._header + text)
@@ -108,7 +107,6 @@ class Running:
             yield item
 
     def leave_out(self, error: PyswError) -> None:
-        """Tell of a record that is left out because it is bad."""
         self._left_out += 1
         self.tell(f"left out: {error}")
 

@@ -84,8 +84,6 @@ class _Help(argparse.HelpFormatter):
 
 
 class Outfmt(NamedTuple):
-    """A format, and the columns that are chosen for it."""
-
     name: str
     fields: tuple[str, ...] = ()
 
@@ -152,7 +150,6 @@ def mode(text: str) -> str:
 
 
 def count(text: str) -> int:
-    """A whole number of at least 1."""
     if not text.isdecimal() or int(text) < 1:
         raise InputError(f"{text!r} is not a whole number of at least 1")
     return int(text)

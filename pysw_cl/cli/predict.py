@@ -106,7 +106,6 @@ def _foreseen(args: argparse.Namespace, options: dict[str, Any]) -> tuple[Predic
 
 
 def run_predict(args: argparse.Namespace) -> int:
-    """Print the prediction."""
     from ..opencl.device import get_runtime
     from ..planning.model.predict import in_words
 
@@ -144,7 +143,6 @@ def run_predict(args: argparse.Namespace) -> int:
 
 
 def run_plan(args: argparse.Namespace) -> int:
-    """Print the choice."""
     from ..api.predict import plan
 
     with usage(args):

@@ -52,7 +52,6 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Go on with a saved run, and print its result."""
     from ..api.align import resume_with
     from ..checkpoint.store import Store
     from ..drivers.options import ResumeResources

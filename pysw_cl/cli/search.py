@@ -67,7 +67,6 @@ def top(text: str) -> int | None:
 
 
 def run(args: Namespace) -> int:
-    """Search, and print the hits."""
     from ..database.prefilter import heuristic_of
     from ..database.search import searcher_of
     from ..drivers.options import Resources, SearchOptions

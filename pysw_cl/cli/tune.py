@@ -45,7 +45,6 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Tune; say what was found, and where it is."""
     from ..api.tune import tuned
     from ..opencl.device import get_runtime
 

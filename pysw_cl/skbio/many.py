@@ -120,7 +120,6 @@ def pair_align_many(
 
 
 def _one_by_one(seqs: list[Any], how: tuple[Any, ...], device: Any) -> PairAlignResults:
-    """The results of pairs that cannot be computed together."""
     found = []
     for k, pair in enumerate(zip(seqs[::2], seqs[1::2], strict=True)):
         try:

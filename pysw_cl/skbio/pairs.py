@@ -194,7 +194,6 @@ def _joined(
 
 
 def runs_of(moves: Moves) -> tuple[Moves, Lengths]:
-    """The runs of equal moves, and their lengths."""
     bounds = np.empty(len(moves) + 1, np.int64)
     changes = (moves[1:] != moves[:-1]).nonzero()[0]
     count = len(changes) + 1

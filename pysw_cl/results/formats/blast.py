@@ -98,7 +98,6 @@ class _Hits:
         return [found[id(row)] for row in self.rows]
 
     def titles(self) -> Texts:
-        """Name and description of each subject."""
         found = (row.target for row in self.rows)
         return [printable(f"{of.name} {of.description}") or "target" for of in found]
 

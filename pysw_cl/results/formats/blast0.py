@@ -18,8 +18,6 @@ _NONE = "\n\n***** No hits found *****\n"
 
 
 class Writer(ByQuery):
-    """Writes BLAST's text."""
-
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self._table = blast.Table(setting)

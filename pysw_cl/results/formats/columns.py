@@ -45,7 +45,6 @@ class Columns:
         yield self
 
     def some(self, chosen: list[int]) -> Columns:
-        """Some of them."""
         return Columns([self.pairs[k] for k in chosen])
 
     def letters(self) -> tuple[list[Letters], list[Letters]]:
@@ -238,7 +237,6 @@ class Table(Writer):
     of_both = False
 
     def text(self, rows: Iterable[Row]) -> str:
-        """The lines of results."""
         parts = columns_of(rows)
         if self.of_paths:
             parts = (some.aligned(self.of_paths, self.of_both) for some in parts)
@@ -247,7 +245,6 @@ class Table(Writer):
 
 
 def texts(values: NDArray[Any]) -> Texts:
-    """Numbers as text."""
     many = len(values) > _FEW and values.dtype == np.int64
     if many and values.min() >= 0 and values.max() < _KNOWN:
         found: Texts = _known()[values].tolist()

@@ -15,8 +15,6 @@ from .reading import Lines, Record, runs_in
 
 
 class Writer(columns.Table):
-    """Writes PAF."""
-
     of_paths = "PAF"
 
     def columns(self, some: columns.Columns) -> Iterable[Iterable[str]]:

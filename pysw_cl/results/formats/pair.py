@@ -32,8 +32,6 @@ Part = tuple[str, int, int]
 
 
 class Writer(writer.Writer):
-    """Writes pairwise text."""
-
     def entry(self, row: Row) -> str:
         return text(row.alignment(), self.setting.width or WIDTH, self.setting.limit) + "\n\n"
 

@@ -29,8 +29,6 @@ _MINUS, _UNMAPPED, _SECONDARY = 16, 4, 256
 
 
 class Writer(ByQuery):
-    """Writes SAM."""
-
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         # what letters are written as: upper case, T for U, N for those that stand in no alignment

@@ -194,5 +194,4 @@ class HitSequences(Writer):
 
 
 def folded(text: str, width: int) -> str:
-    """Letters on lines of this width."""
     return "".join(f"{text[k : k + width]}\n" for k in range(0, len(text), width))

@@ -81,7 +81,6 @@ class Row(NamedTuple):
         return self.query_start != self.query_end and self.target_start != self.target_end
 
     def alignment(self) -> AlignedPair:
-        """The whole alignment."""
         return self.make(self)
 
     def cigar_for(self, what: str) -> str:
@@ -246,11 +245,9 @@ class ByQuery(Writer):
         return self.queries(groups) if groups else ""
 
     def queries(self, groups: list[list[Row]]) -> str:
-        """The text of the results of some queries."""
         return "".join(map(self.query, groups))
 
     def end(self) -> str:
-        """The text of the last query."""
         held, self._held = self._held, []
         return self.queries([held]) if held else ""
 
