@@ -11,7 +11,7 @@ import pytest
 
 import pysw_cl
 from pysw_cl import Searcher, search
-from pysw_cl.database import statistics
+from pysw_cl.api import statistics
 from pysw_cl.database.selection import Best
 from pysw_cl.errors import InputError, InputWarning, ScoringError
 
