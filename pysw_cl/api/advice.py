@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from ..drivers.prepared import Batch
 from ..errors import LettersWarning, PhaseWarning, warn
-from ..scoring.matrices import AMINO_ACIDS, DEFAULT_GAPS, FREQUENCIES, STAND_INS, USUAL_GAPS
+from ..scoring.matrices import DEFAULT_GAPS, STAND_INS, USUAL_GAPS, background
 from ..scoring.scoring import Scoring
-from ..sequences.alphabet import NUCLEOTIDES, PIECE, Letters, is_nucleotide
+from ..sequences.alphabet import PIECE, Letters
 from ..sequences.sequence import as_letters
 from ..sequences.view import Frame
 
@@ -194,9 +194,8 @@ def mean_global_score(scoring: Scoring, letters: int = SIDE) -> tuple[float, flo
     """The mean score a letter of global alignments of random pairs of ``letters`` letters each, and
     its standard error, both in the scoring's own integers.  Letters have the frequencies of
     Robinson & Robinson (1991) in protein alphabets, and are all as frequent in others."""
-    usual = NUCLEOTIDES if is_nucleotide(scoring.letters) else scoring.letters
-    codes = np.frombuffer((AMINO_ACIDS if scoring.protein else usual).encode(), np.uint8)
-    shares = np.array(FREQUENCIES if scoring.protein else [1.0] * len(codes))
+    known = background(scoring.letters)
+    codes, shares = np.frombuffer("".join(known).encode(), np.uint8), np.array([*known.values()])
     drawn = np.random.default_rng(1).choice(codes, (2, letters, PAIRS), p=shares / shares.sum())
     q, t = scoring.query_encoding[drawn[0]], scoring.target_encoding[drawn[1]]
     scores = _global_scores(scoring, q, t) / letters

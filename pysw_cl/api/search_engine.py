@@ -67,9 +67,6 @@ class PairSearch(Pairs):
         scores = made_of(ManyOptions, vars(options) | own)
         self._pairs, self.cells = PairAligner(scores, resources), Counter()
 
-    def hold(self, subjects: SequenceSet) -> SequenceSet:
-        return subjects
-
     def scores(
         self, queries: Iterable[Letters], held: Any, done: Callable[[int], None]
     ) -> Iterator[Scores]:

@@ -19,13 +19,13 @@ from ..planning.profiles.profile import user_folder, write_whole
 from ..results.aligned_pair import AlignedPair
 from ..results.formats.columns import TableRows
 from ..results.formats.writer import Row, Setting, row_of
-from ..scoring.matrices import AMINO_ACIDS, FREQUENCIES
+from ..scoring.matrices import background
 from ..scoring.positions import PositionMatrix
 from ..scoring.scoring import Scoring, made_of, make_scoring
 from ..scoring.statistics.fit import fitted_to
 from ..scoring.statistics.law import ScoreStatistics
 from ..scoring.statistics.published import published
-from ..sequences.alphabet import NUCLEOTIDES, Letters, is_nucleotide
+from ..sequences.alphabet import Letters
 from ..sequences.sequence_set import SequenceSet
 from .advice import is_linear
 from .pair_aligner import PairAligner
@@ -105,19 +105,17 @@ def statistics_of(
     _check(scoring, letters, shares, matrix)
     facts = scoring.facts(), letters.tolist(), shares.tolist(), matrix is None, VERSION
     name = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
-    if name not in _known:
-        found = _kept(name)
-        if found is None:
-            try:
-                found = _fitted(scoring, resources, letters, shares, matrix)
-            except ScoringError as error:
-                _known[name] = error
-                raise
+    found = _known.get(name) or _kept(name)
+    if found is None:
+        try:
+            found = _fitted(scoring, resources, letters, shares, matrix)
             _keep(name, found)
-        _known[name] = found
-    if isinstance(known := _known[name], ScoringError):
-        raise ScoringError(str(known))
-    return known
+        except ScoringError as error:
+            found = error
+    _known[name] = found
+    if isinstance(found, ScoringError):
+        raise ScoringError(str(found))
+    return found
 
 
 def law_of_search(
@@ -197,7 +195,7 @@ class PairExpects:
 def _composition_of(counts: Mapping[str, int], scoring: Scoring) -> Composition | None:
     """How frequent the usual letters of a scoring are among letters that come so often, to a
     hundredth; None: there are none of them."""
-    usual = _usual(scoring)
+    usual = "".join(background(scoring.letters))
     codes = scoring.target_encoding[np.frombuffer(usual.encode(), np.uint8)].tolist()
     found = dict.fromkeys(codes, 0)
     for letter, count in counts.items():
@@ -209,19 +207,10 @@ def _composition_of(counts: Mapping[str, int], scoring: Scoring) -> Composition 
     return dict(zip(usual, shares, strict=True)) if every else None
 
 
-def _usual(scoring: Scoring) -> str:
-    """The letters of random sequences."""
-    if scoring.protein:
-        return AMINO_ACIDS
-    return NUCLEOTIDES if is_nucleotide(scoring.letters) else scoring.letters
-
-
 def _composition(scoring: Scoring, given: Composition | None) -> tuple[Letters, Any]:
     """The letters of random sequences, and how frequent each is."""
-    if given is None and scoring.protein:
-        given = dict(zip(AMINO_ACIDS, FREQUENCIES, strict=True))
-    elif given is None:
-        given = dict.fromkeys(_usual(scoring), 1.0)
+    if given is None:
+        given = background(scoring.letters)
     good = isinstance(given, Mapping) and all(
         isinstance(one, str) and len(one) == 1 and one.isascii() and is_number(share)
         and 0 <= share <= MOST_SHARE for one, share in given.items()

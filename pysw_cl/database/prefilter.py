@@ -57,9 +57,6 @@ class KmerSearch(SearchEngine):
             most = f"at most {64 // self._bits} with {len(kinds)} letters"
             raise InputError(f"kmer_length is {self._k}, and {most} that match themselves")
 
-    def hold(self, subjects: SequenceSet) -> SequenceSet:
-        return subjects
-
     def scores(
         self, queries: Iterable[Letters], held: Any, done: Callable[[int], None]
     ) -> Iterator[Any]:
@@ -133,10 +130,9 @@ def _slots(kmers: NDArray[Any]) -> NDArray[np.uint32]:
 
 
 def _joined(subjects: SequenceSet, ranks: NDArray[np.int64]) -> SequenceSet:
-    """Some subjects with their letters alone."""
-    runs = np.split(ranks, np.flatnonzero(np.diff(ranks) != 1) + 1) if len(ranks) else []
-    spans = [(subjects.starts[run[0]], subjects.ends[run[-1]]) for run in runs]
-    parts = [subjects.letters[start:end] for start, end in spans]
-    ends = subjects.lengths[ranks].cumsum()
-    letters = np.concatenate([np.zeros(0, np.uint8), *parts])
-    return SequenceSet.of(letters, ends - subjects.lengths[ranks], ends)
+    """Some subjects, at least one, with their letters alone."""
+    runs = np.split(ranks, np.flatnonzero(np.diff(ranks) != 1) + 1)
+    parts = [subjects.letters[subjects.starts[run[0]] : subjects.ends[run[-1]]] for run in runs]
+    lengths = subjects.lengths[ranks]
+    ends = lengths.cumsum()
+    return SequenceSet.of(np.concatenate(parts), ends - lengths, ends)

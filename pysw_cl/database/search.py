@@ -35,7 +35,7 @@ from .database import Database
 from .hits import HitAligner, Hits, score_of_empty
 from .prefilter import LEFT_OUT, KmerSearch
 from .queries import better, checked, on_strands
-from .selection import candidates, keeps_all
+from .selection import candidates
 
 #: Queries of one pass over a database that stays on the device, if not all hits are kept, and over
 #: one that is read for each pass.
@@ -324,7 +324,8 @@ class Searcher:
 
     def _at_once(self, options: SearchOptions, matrix: PositionMatrix | None) -> int:
         """How many queries share a pass."""
-        many = GATHERED // max(1, len(self.db)) if keeps_all(options) else STREAMED
+        keeps_all = options.evalues == "library" or options.chosen  # until the last one is there
+        many = GATHERED // max(1, len(self.db)) if keeps_all else STREAMED
         with self._alone():
             if self.db.total_letters > self._ready(options, matrix).most_letters:
                 return max(1, min(many, STREAMED))

@@ -37,7 +37,9 @@ class EValues:
 
     def bits(self, scores: NDArray[Any], logs: Floats) -> Floats:
         """The bit scores, with the logarithms of the E-values."""
-        return self.law.bits_of(scores / self.scale, logs, self.m * self.letters)
+        if isinstance(self.law, ScoreStatistics):
+            return self.law.bits(scores / self.scale)
+        return np.asarray((log(self.m * self.letters) - logs) / log(2))
 
     def least(self, log_evalue: float, score: float) -> int:
         """A score, not above ``score``, below which all E-values are higher."""
@@ -56,8 +58,7 @@ class EValues:
         elif options.min_bits is not None:
             highest = min(highest, log(self.m * self.letters) - options.min_bits * log(2))
         if -inf < highest < inf:
-            high = law.high_score(highest, self.m, self.letters)
-            least = max(least, self.least(highest, high * self.scale))
+            least = max(least, self.least(highest, inf))
         return least, highest
 
 
@@ -180,11 +181,6 @@ class Library(Best):
         for part in self._parts:
             best.add(*part)
         return best
-
-
-def keeps_all(options: SearchOptions) -> bool:
-    """Are all scores kept until the last one is there?"""
-    return options.evalues == "library" or options.chosen
 
 
 def candidates(options: SearchOptions, db: Database, law: ScoreStatistics | None, m: int) -> Best:

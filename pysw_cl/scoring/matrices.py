@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FileError, FormatError, ScoringError, printable
-from ..sequences.alphabet import MAX_LETTERS, folds_case
+from ..sequences.alphabet import MAX_LETTERS, NUCLEOTIDES, folds_case, is_nucleotide
 
 Values = NDArray[np.float64]
 
@@ -192,6 +192,13 @@ def read_pssm(path: str | os.PathLike[str]) -> tuple[Values, str, str]:
 def is_protein(letters: str) -> bool:
     """Whether an alphabet has the twenty amino acids and folds case."""
     return folds_case(letters) and set(AMINO_ACIDS) <= set(letters.upper())
+
+
+def background(letters: str) -> dict[str, float]:
+    """How frequent letters are in random sequences: in proteins `FREQUENCIES`, else all alike."""
+    if is_protein(letters):
+        return dict(zip(AMINO_ACIDS, FREQUENCIES, strict=True))
+    return dict.fromkeys(NUCLEOTIDES if is_nucleotide(letters) else letters, 1.0)
 
 
 def with_stand_ins(values: Values, letters: str) -> tuple[Values, str, str]:

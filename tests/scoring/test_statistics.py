@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pysw_cl.database.selection import EValues
 from pysw_cl.errors import ScoringError
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.scoring.statistics.fit import fitted_to
@@ -141,7 +142,7 @@ def test_evalues_of_a_search_are_what_they_say(kind: str, count: int) -> None:
         found += (logs[relatives] < np.log(0.1)).mean()
         twice = law.log_evalues(scores, 300, lengths, 2 * letters)
         assert np.allclose(twice, logs + np.log(2))
-        bits = law.bits_of(scores, logs, 300 * letters)
+        bits = EValues(law, 1, 300, letters).bits(scores, logs)
         assert np.allclose(np.exp(logs), 300 * letters * 2.0**-bits)
     below_one, below_ten = low / rounds
     assert 0.35 < below_one < 1.6 and 6 < below_ten < 13
@@ -155,8 +156,7 @@ def test_no_subject_of_a_search_below_the_least_score_has_a_lower_evalue() -> No
         law, letters = of_library(scores, lengths), int(lengths.sum())
         logs = law.log_evalues(scores, 1, lengths, letters)
         for k in np.argsort(logs)[:200:7]:
-            high = law.high_score(logs[k], 1, letters)
-            least = law.least_score(float(logs[k]), high, 1, letters)
+            least = law.least_score(float(logs[k]), np.inf, 1, letters)
             assert least <= scores[k]
             assert (logs[scores < least] >= logs[k]).all()
 

@@ -45,13 +45,13 @@ class SearchEngine:
 
     def hold(self, subjects: SequenceSet) -> Any:
         """Put a part on the device, perhaps while scores of another one are computed.  What this
-        gives is for `scores` and `free`.
+        gives is for `scores` and `free`; the part itself where there is nothing to do.
 
         No subject is empty, and their lengths never rise.  They may overlap, and nothing lies
         between or beside them.
         Letters are ASCII in either case, perhaps in a file that is mapped into memory.  Queries and
         subjects have letters of the scoring's alphabet only, or others that it has a code for."""
-        raise NotImplementedError
+        return subjects
 
     def scores(
         self, queries: Iterable[Letters], held: Any, done: Callable[[int], None]

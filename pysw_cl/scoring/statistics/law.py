@@ -52,10 +52,6 @@ class ScoreStatistics:
         """The bit scores of scores: those of a law with lambda = ln 2 and K = 1."""
         return np.asarray((self.lambda_ * np.asarray(scores, float) - log(self.k)) / log(2))
 
-    def bits_of(self, scores: Any, logs: Values, area: float) -> Values:
-        """The bit scores of scores, of whose E-values these are the logarithms."""
-        return self.bits(scores)
-
     def evalues(self, scores: ArrayLike, m: ArrayLike, n: ArrayLike, db_letters: float) -> Values:
         """The E-values of scores of a query of ``m`` letters with subjects of ``n`` letters: how
         many alignments with unrelated sequences, ``db_letters`` letters in all, score as much.  As
@@ -86,22 +82,19 @@ class ScoreStatistics:
         spread = np.maximum(2 * self.alpha / self.lambda_, self.alpha * scores + self.beta)
         return self.a * scores + self.b, np.sqrt(np.maximum(spread, LEAST_SPREAD))
 
-    def high_score(self, log_evalue: float, m: int, db_letters: float) -> float:
-        """A score that is not too low for `least_score`."""
-        area = m + abs(self.b) + 2 * self.alpha / self.lambda_ + 1  # more than any subject has
-        return max(1.0, (log(self.k * db_letters * area) - log_evalue + 30) / self.lambda_)
-
     def least_score(self, log_evalue: float, score: float, m: int, db_letters: float) -> float:
         """A score, not above ``score``, below which subjects of any length have higher E-values."""
-        low, step = 0.0, max(1.0, STEP / self.lambda_)
+        area = m + abs(self.b) + 2 * self.alpha / self.lambda_ + 1  # more than any subject has
+        high = (log(self.k * db_letters * area) - log_evalue + 30) / self.lambda_
+        low, score, step = 0.0, min(score, max(1.0, high)), max(1.0, STEP / self.lambda_)
         while score - low > step:
             scores = np.linspace(low, score, STEPS + 1)[1:]
             taken, deviation = self._taken(scores)
             # rows * columns / n, at the least for any n, and what comes to it is not negative
             rows, _ = _room(m - taken, deviation)
             with np.errstate(divide="ignore"):
-                area = np.log(np.maximum(rows, 0.0) * _least_share(taken, deviation))
-            least = area + log(self.k * db_letters) - self.lambda_ * scores
+                room = np.log(np.maximum(rows, 0.0) * _least_share(taken, deviation))
+            least = room + log(self.k * db_letters) - self.lambda_ * scores
             above = int(np.append(least > log_evalue, False).argmin())
             if above == len(scores):
                 return score

@@ -55,10 +55,6 @@ class LibraryStatistics:
         fallen = (self.rate + self.bend * np.maximum(beyond, 0)) * beyond
         return np.asarray(self._subjects(db_letters) + np.minimum(log(self.share) - fallen, 0.0))
 
-    def high_score(self, log_evalue: float, m: int, db_letters: float) -> float:
-        """See `ScoreStatistics.high_score`."""
-        return np.inf
-
     def least_score(self, log_evalue: float, score: float, m: int, db_letters: float) -> float:
         """See `ScoreStatistics.least_score`."""
         most = self._subjects(db_letters)
@@ -69,10 +65,6 @@ class LibraryStatistics:
         beyond = self.start + fallen * (2 / (self.rate + root) if fallen > 0 else 1 / self.rate)
         # between two of the lengths scores are monotone in units of their deviations
         return min(score, float((self.means + beyond * self.deviations).min()))
-
-    def bits_of(self, scores: Any, logs: Values, area: float) -> Values:
-        """Bit scores for which the E-values are ``area`` * 2 ** -bits."""
-        return np.asarray((log(area) - logs) / log(2))
 
     def _subjects(self, db_letters: float) -> float:
         """The logarithm of the subjects of a search of so many letters."""
