@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..drivers.prepared import Batch
 from ..errors import LettersWarning, PhaseWarning, warn
-from ..scoring.matrices import DEFAULT_GAPS, STAND_INS, USUAL_GAPS, background
+from ..scoring.matrices import DEFAULT_GAPS, STAND_INS, USUAL_GAPS, background, is_protein
 from ..scoring.scoring import Scoring
 from ..sequences.alphabet import PIECE, Letters
 from ..sequences.sequence import as_letters
@@ -54,14 +54,15 @@ class Tally:
     @property
     def needed(self) -> bool:
         """Is there anything to count with this scoring?"""
-        return not self.scoring.by_position and (self.scoring.protein or bool(self.scoring.unknown))
+        scoring = self.scoring
+        return not scoring.by_position and (is_protein(scoring.letters) or bool(scoring.unknown))
 
     def add(self, letters: Letters, others: bool = True) -> None:
         """Count letters (uint8, ASCII).  ``others``: may some of them be scored as others?"""
         scoring = self.scoring
         self.letters += len(letters)
         for start in range(0, len(letters), PIECE):
-            if scoring.protein and self.nucleotides:
+            if is_protein(scoring.letters) and self.nucleotides:
                 some = (letters[start : start + k] for k in (AT_ONCE, PIECE))  # few tell most
                 self.nucleotides = not any(map(_has_amino_acid, some))
             if not others:
@@ -148,7 +149,7 @@ def warn_of_letters(tally: Tally) -> None:
         said = [f"{names[one]} ({tally.counts[one]:,})" for one in names if tally.counts[one]]
         where = f"the alphabet of {scoring.name}" if scoring.name else "the alphabet"
         warn(f"letters outside {where} were scored as others: {', '.join(said)}", LettersWarning)
-    if scoring.protein and tally.nucleotides and tally.letters >= FEWEST_NUCLEOTIDES:
+    if is_protein(scoring.letters) and tally.nucleotides and tally.letters >= FEWEST_NUCLEOTIDES:
         warn(
             "the sequences look like nucleotides and are compared as proteins; give "
             "sub_score=(match, mismatch) for DNA and RNA (in the shell: leave out --matrix)",

@@ -89,7 +89,6 @@ class PathWords:
         return self._words[self._used : end]
 
     def put(self, pair: int, runs: Runs) -> None:
-        """The path of one pair."""
         words = words_of(runs)
         self.add(slice(pair, pair + 1), words, np.array([len(words)]))
 
@@ -175,12 +174,9 @@ class PairPaths:
 
     def table(self) -> NDArray[Any]:
         """The array that `align_many` gives with output "path"."""
-        columns = {}
-        for name, column in self._columns.items():
-            columns[name] = column
-            if name == "columns":
-                columns["cigar"] = self.cigar
-        return as_table(columns)
+        names, columns = [*self._columns], self._columns | {"cigar": self.cigar}
+        names.insert(names.index("columns") + 1, "cigar")
+        return as_table({name: columns[name] for name in names})
 
 
 def as_wide(column: NDArray[Any]) -> NDArray[Any]:
@@ -225,9 +221,8 @@ def move_left(
     alike, first = np.append(False, kind[1:] == kind[:-1]), np.append(True, kind[:-1] == WALL)
     costs = np.array([0, not free_ends[0], not free_ends[2], 0], np.bool_) & (mode == "global")
     least = alike & (scoring.gap_open > 0) | first & ~costs[kind]  # so many pairs stay before it
-    places = np.array(
-        [(lengths * (moves != k)).cumsum()[gaps] - size * (kind != k) for k in (1, 2)]
-    )
+    each = [(lengths * (moves != k)).cumsum()[gaps] - size * (kind != k) for k in (1, 2)]
+    places = np.array(each)
     active = np.flatnonzero(kind != WALL)
     while len(active):
         room = np.minimum(before[active] - least[active], COLUMNS_AT_ONCE).clip(0)

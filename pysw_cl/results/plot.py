@@ -65,10 +65,9 @@ def draw(alignment: AlignedPair, axes: Any = None) -> Any:
     from left to right, query from top to bottom, as in the matrix.
 
     The path is a line, or a dot where only its end is known.  Colours show the highest scores of
-    the tiles, and grey the pruned areas.  Raises InputError without matplotlib."""
-    figure = require()(**LOOK) if axes is None else axes.figure
-    axes = figure.add_subplot() if axes is None else axes
-    tiles = alignment.tiles
+    the tiles, and grey the pruned areas."""
+    axes = require()(**LOOK).add_subplot() if axes is None else axes
+    figure, tiles = axes.figure, alignment.tiles
     if tiles is not None:
         scores = np.ma.masked_invalid(tiles.scores)
         if scores.count():
@@ -121,8 +120,7 @@ def drawn(draw: Callable[[Any], Any], path: str | os.PathLike[str] | None, ax: A
 
 
 def save(figure: Any, path: str | os.PathLike[str]) -> None:
-    """Write a matplotlib Figure into a file, whose suffix decides the format.  Raises InputError
-    for an unknown format, and FormatError for a file that cannot be written."""
+    """Write a matplotlib Figure into a file, whose suffix decides the format."""
     place = Path(path if Path(path).suffix else f"{path}.png")
     with written(place, binary=True) as file:
         try:

@@ -32,9 +32,7 @@ def plot_tuning(profile: Profile, path: str | os.PathLike[str], units: int | Non
 
     Points are runs, the line goes through the medians of those that differ from the chosen values
     in B only, and grey points are medians of the others.  Vertical lines are at multiples of
-    ``units``, the device's compute units (None: those that the profile names).  Raises ProfileError
-    if there are no runs with a B, and InputError and FormatError as :func:`.plot.save` does.
-    """
+    ``units``, the device's compute units (None: those that the profile names)."""
     units = units or profile.identity.compute_units or 1
     wanted = "runs of a search over B"
     subjects = _by_subject(profile, wanted, ["search"], lambda run: _blocks(run, units))
@@ -53,9 +51,7 @@ def plot_model(profile: Profile, path: str | os.PathLike[str]) -> None:
 
     Of the runs of ``profile``, those of a calibration or a check are drawn, if they have a
     prediction.  Filled points were fitted, open ones held out; bars go from the fastest to the
-    slowest repeat, and crosses are predictions.  The band is the profile's spread.  Raises
-    ProfileError if there are none, and InputError and FormatError as :func:`.plot.save` does.
-    """
+    slowest repeat, and crosses are predictions.  The band is the profile's spread."""
     wanted = "runs with a prediction"
     subjects = _by_subject(profile, wanted, USES, lambda run: run.get("predicted"))
     figure = require()(figsize=(7.6, 7), layout="constrained")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
 from ..tiles.tile import Costs
 
@@ -15,7 +14,6 @@ class Stats(Costs):
 
     #: Computed cells by lane set ("engine/lanes/bits"); those computed again for the path count.
     cells: dict[str, int] = field(default_factory=dict)
-    #: Kernel launches.
     launches: int = 0
     #: Wall time.
     seconds: float = 0.0
@@ -50,9 +48,9 @@ class Stats(Costs):
 
     def plus(self, other: Stats) -> Stats:
         """The cost of two runs, one after the other."""
-        own: dict[str, Any] = {"cells": dict(self.cells), "failed": [*self.failed]}
-        total = replace(self, **own, kernel_seconds=dict(self.kernel_seconds))
-        total.add(other)
+        total = Stats()
+        for one in (self, other):
+            total.add(one)
         return total
 
     @property

@@ -76,11 +76,8 @@ def columns_of(results: Any, pairs: Iterable[Any] | None) -> Columns:
         return _of_rows(results.reshape(-1), pairs)
     if pairs is not None:
         raise InputError("pairs goes with the array of align_many; alignments have their sequences")
-    found = [results] if isinstance(results, AlignedPair) else results
-    if isinstance(found, str | bytes) or not is_iterable(found):
-        found = [found]
-    said = []
-    for k, one in enumerate(found):
+    single, said = isinstance(results, str | bytes) or not is_iterable(results), []
+    for k, one in enumerate([results] if single else results):
         if not isinstance(one, AlignedPair):
             raise InputError(
                 "results are an Alignment, an iterable of them, or the array of align_many; "

@@ -172,8 +172,7 @@ def gap_costs(gap_cost: Any, matrix: str = "") -> Values:
 
 def integers(values: Values, gaps: Values) -> tuple[NDArray[np.int32], int, int, int]:
     """Scores, the costs of opening and of extending a gap as integers, and by what they were
-    multiplied: 2 if there are halves.  Raises ScoringError for other fractions, and for large ones.
-    """
+    multiplied: 2 if there are halves.  Raises ScoringError for other fractions and large ones."""
 
     def whole(factor: int) -> bool:
         every = np.append(values, gaps) * factor
@@ -209,13 +208,7 @@ def letter_index(letter: Any, letters: str, what: str = "unknown") -> int:
 
 def check_sense(sub_score: Any, highest: int, mode: str) -> None:
     """Raise ScoringError for scores that are well-formed, but hardly what anybody means in a mode.
-
-    ``sub_score``: what the user gave; ``highest``: the highest score in it.  In local mode some
-    score has to be positive, or the best alignment is always the empty one.  A mismatch above 0 is
-    a penalty with the wrong sign: minimap2 and bwa take penalties as positive numbers, this package
-    adds scores.  In global mode scores may have any sign, as in edit distances, but a mismatch must
-    not score more than a match.
-    """
+    In global mode they may have any sign, as in edit distances.  ``highest``: of all scores."""
     pair, anyway = match_mismatch(sub_score), "allow_odd_scoring=True takes it as it is"
     if mode == "local":
         if pair is not None and pair[1] > 0:

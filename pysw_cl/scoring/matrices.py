@@ -111,9 +111,7 @@ def read_matrix(path: str | os.PathLike[str]) -> tuple[Values, str]:
     square, rows for the query), and its letters in the order of the columns.
 
     The first line but comments (``#``) has the letters of the columns, and each further one a
-    letter and its scores, in any order.  Raises FormatError, which names the line, for a file that
-    cannot be read or is not in the format.
-    """
+    letter and its scores, in any order.  Raises FormatError with the line."""
     where, text = _text(path, "a matrix in NCBI's format")
     lines = [(number, line.split()) for number, line in enumerate(text.splitlines(), 1)]
     lines = [(number, words) for number, words in lines if words and words[0][0] != "#"]
@@ -189,6 +187,7 @@ def read_pssm(path: str | os.PathLike[str]) -> tuple[Values, str, str]:
     return np.array(rows), letters, query
 
 
+@cache
 def is_protein(letters: str) -> bool:
     """Whether an alphabet has the twenty amino acids and folds case."""
     return folds_case(letters) and set(AMINO_ACIDS) <= set(letters.upper())
@@ -207,8 +206,7 @@ def with_stand_ins(values: Values, letters: str) -> tuple[Values, str, str]:
     ``values``: square, rows for the query; ``letters``: its alphabet.  As in NCBI's BLAST, U takes
     the scores of C, O those of X, and J in BLOSUM62 those of NCBI's table; in another matrix J
     takes the mean of I and L, rounded up to the matrix's unit.  Returns (values, letters, the
-    letters that were added); an alphabet not of proteins, or without room, is returned as it is.
-    """
+    letters that were added); an alphabet not of proteins, or without room, is returned as it is."""
     upper = letters.upper()
     missing = [c for c in STAND_INS if c not in upper and (c != "O" or "X" in upper)]
     if not is_protein(letters) or len(letters) + len(missing) > MAX_LETTERS:

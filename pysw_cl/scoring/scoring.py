@@ -31,7 +31,7 @@ from ..sequences.alphabet import (
 from ..sequences.coded import Alphabet
 from ..sequences.sequence import Sequence
 from .arguments import ERROR, MISMATCH, gap_costs, integers, letter_index, substitution_scores
-from .matrices import AMINO_ACIDS, TAKEN, is_name, is_protein
+from .matrices import AMINO_ACIDS, TAKEN, is_name
 from .precision import Bounds
 from .source import MatrixScores, letter_codes
 
@@ -66,7 +66,6 @@ class Scoring:
     #: The cost of opening a gap, and of each of its letters, 0 or more.
     gap_open: int
     gap_extend: int
-    #: The alphabet.
     letters: str
     #: The code of each byte of a query and a target (uint8, 256 entries), or NO_CODE.
     query_encoding: Table
@@ -108,13 +107,9 @@ class Scoring:
         left_out = {*DESCRIPTIVE, *OPTIONAL} - has
         return {name: plain(value) for name, value in known.items() if name not in left_out}
 
-    def description(self) -> dict[str, str]:
-        """The other fields, which say how the scoring was given."""
-        return {name: getattr(self, name) for name in DESCRIPTIVE}
-
     @classmethod
     def of_facts(cls, facts: Mapping[str, Any]) -> Scoring:
-        """The scoring from the result of :meth:`facts`, with or without a :meth:`description`."""
+        """The scoring from the result of :meth:`facts`, with or without those of `DESCRIPTIVE`."""
 
         def real(value: Any) -> Any:
             if isinstance(value, dict) and "symbols" in value:
@@ -134,17 +129,14 @@ class Scoring:
 
     @cached_property
     def source(self) -> MatrixScores:
-        """Where the scores come from."""
         return MatrixScores(self.matrix, self.match_mismatch, self.by_position)
 
     @cached_property
     def highest(self) -> int:
-        """The highest substitution score."""
         return int(self.matrix.max())
 
     @cached_property
     def lowest(self) -> int:
-        """The lowest substitution score."""
         return int(self.matrix.min())
 
     def unscaled(self, score: int) -> int | float:
@@ -153,7 +145,6 @@ class Scoring:
 
     @cached_property
     def bounds(self) -> Bounds:
-        """What its numbers can reach."""
         return Bounds(self.lowest, self.highest, self.gap_open, self.gap_extend, self.scale)
 
     def coded(self, query: Sequence) -> NDArray[Any]:
@@ -265,11 +256,6 @@ class Scoring:
         return encoding_table(self.letters, codes, self.unknown)
 
     @cached_property
-    def protein(self) -> bool:
-        """Is the alphabet one of proteins?"""
-        return is_protein(self.letters)
-
-    @cached_property
     def own_bytes(self) -> bytes:
         """The bytes that are letters of the matrix itself, not scored as others."""
         known = encoding_table(self.letters, range(len(self.letters))) != NO_CODE
@@ -313,15 +299,9 @@ def _kept(make: Callable[..., Any], given: tuple[tuple[str, Any], ...], written:
     return make(**dict(given))
 
 
-def cached_scoring(
-    sub_score: Any,
-    gap_cost: Any,
-    wildcard: str | None = None,
-    unknown: str = ERROR,
-    iupac: str = MISMATCH,
-) -> Scoring:
+def cached_scoring(*given: Any) -> Scoring:
     """As :func:`make_scoring`; the scoring of plain numbers and names is made once."""
-    return made_of(make_scoring, locals())
+    return made_of(make_scoring, dict(zip(names_of(make_scoring), given, strict=False)))
 
 
 def make_scoring(

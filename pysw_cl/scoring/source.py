@@ -30,8 +30,7 @@ def letter_codes(
     target letters; and the scores of the codes.  ``never``: which letters match nothing.
 
     For compare and select, all letters that never match share one code in the query and another one
-    in the target.  Else letters with the same row and column share a code.
-    """
+    in the target.  Else letters with the same row and column share a code."""
     diagonal, alone = np.diagonal(matrix), np.array(never)
     others = matrix[~np.eye(len(matrix), dtype=bool)]
     mismatch = int(others[0] if len(others) else diagonal[0])

@@ -29,7 +29,7 @@ from pysw_cl.planning import search
 from pysw_cl.scoring.scoring import Scoring, cached_scoring
 
 Letters = NDArray[np.uint8]
-PROTEIN: Scoring = cached_scoring(sub_score="BLOSUM62", gap_cost=(10, 1))
+PROTEIN: Scoring = cached_scoring("BLOSUM62", (10, 1))
 RESIDUES = letters("ARNDCQEGHILKMFPSTWYVBZX")
 ENGINES = [vector, mixed]
 
