@@ -58,10 +58,7 @@ class Database:
 
     @classmethod
     def create(
-        cls,
-        path: str | os.PathLike[str],
-        sequences: Iterable[Any],
-        sources: Iterable[str] = (),
+        cls, path: str | os.PathLike[str], sequences: Iterable[Any], sources: Iterable[str] = ()
     ) -> Database:
         """Write a database of some sequences to a file, and open it.
 
@@ -232,7 +229,6 @@ def _checked(sequences: Iterable[Any]) -> Iterator[Sequence]:
 
 
 def _content(sequences: Iterable[Sequence], sources: list[str]) -> bytes:
-    """The content of the file of a database."""
     file = BytesIO()
     write_database(sequences, file, sources)
     return file.getvalue()

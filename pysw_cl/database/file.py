@@ -3,8 +3,7 @@ that whatever its size it is opened at once, and read where it is needed.
 
 A column of texts is their bytes one after the other, and where each begins and the last one ends
 (int64).  Columns lie in the file as they are in memory, in pieces with a checksum each, which is
-compared when a piece is read first.
-"""
+compared when a piece is read first."""
 
 from __future__ import annotations
 
@@ -42,13 +41,11 @@ class Spool:
         self._file, self._lengths = file, array("q")
 
     def add(self, text: Any) -> None:
-        """Add a text, as bytes or as an array."""
         self._lengths.append(len(text))
         self._file.write(text)
 
     @property
     def lengths(self) -> Ints:
-        """Of each text."""
         return np.frombuffer(self._lengths, np.int64)
 
     def in_order(self, order: Ints) -> Iterator[bytes]:

@@ -70,7 +70,6 @@ class HitAligner:
         }
 
     def close(self) -> None:
-        """Free the device's memory."""
         for pairs in self._pairs.values():
             pairs.__exit__()
 

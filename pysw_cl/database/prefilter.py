@@ -123,7 +123,6 @@ class KmerSearch(SearchEngine):
 
 
 def _slots(kmers: NDArray[Any]) -> NDArray[np.uint32]:
-    """The slot of each k-mer."""
     if kmers.itemsize == 8:
         kmers = kmers ^ (kmers >> np.uint64(32))
     return (kmers.astype(np.uint32) * MIX) >> np.uint32(32 - SLOT_BITS)

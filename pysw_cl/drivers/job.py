@@ -16,7 +16,7 @@ from ..planning.execution import Execution
 from ..planning.plan import Plan
 from ..results.alignment import Alignment
 from ..results.stats import Stats
-from ..scoring.scoring import DESCRIPTIVE, MOST_KNOWN, Scoring
+from ..scoring.scoring import MOST_KNOWN, Scoring
 from ..sequences.alphabet import COMPLEMENT, NO_CODE, Letters, first_outside, show_byte
 from ..sequences.parallel import in_threads
 from ..sequences.sequence import Sequence, check_letters
@@ -60,7 +60,7 @@ class Job:
             "query": query,
             "target": target,
             "scoring": self.scoring.facts(),
-            DESCRIBED: {name: getattr(self.scoring, name) for name in DESCRIPTIVE},
+            DESCRIBED: self.scoring.description(),
             "mode": self.mode,
             "free_ends": list(self.free_ends),
             "output": self.output,

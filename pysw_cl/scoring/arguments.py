@@ -12,14 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ScoringError, is_number, shown
-from ..sequences.alphabet import (
-    AMBIGUITY,
-    BASES,
-    GAPS,
-    MAX_LETTERS,
-    looks_like_path,
-    spellings,
-)
+from ..sequences.alphabet import AMBIGUITY, BASES, GAPS, MAX_LETTERS, looks_like_path, spellings
 from ..sequences.coded import Alphabet
 from ..sequences.lent import refuse_masked
 from . import matrices

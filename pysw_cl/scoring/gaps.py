@@ -1,8 +1,7 @@
 """Gap costs of other programs as this package takes them: ``gap_cost=gaps.from_parasail(11, 1)``.
 
 Here, a gap of k letters costs ``open + k * extend``.  Programs differ in whether the first letter
-pays the extension, too, and in the sign.
-"""
+pays the extension, too, and in the sign."""
 
 from __future__ import annotations
 
@@ -18,8 +17,7 @@ def from_blast(existence: Number, extension: Number) -> tuple[Number, Number]:
     """BLAST's costs: "existence 11, extension 1" (-gapopen 11 -gapextend 1) is (11, 1), as here.
 
     Raises ScoringError for 0 and 0, megablast's default, which is no cost of 0: a letter of a gap
-    then costs ``match / 2 - mismatch`` (BLAST+ user manual, appendix, -gapextend).
-    """
+    then costs ``match / 2 - mismatch`` (BLAST+ user manual, appendix, -gapextend)."""
     found = _checked(existence, extension)
     if found == (0, 0):
         raise ScoringError(
@@ -60,8 +58,7 @@ def from_bwa(gap_open: Any = 6, gap_extend: Any = 1) -> tuple[Number, Number]:
     """bwa mem's -O and -E: a gap of k letters costs ``O + k * E``, as here (its manual, -E).
 
     Raises ScoringError for costs of deletions that are not those of insertions (``-O 6,8``): gaps
-    in query and target cost the same here.
-    """
+    in query and target cost the same here."""
     opens, extends = _pieces(gap_open), _pieces(gap_extend)
     if len({*opens}) > 1 or len({*extends}) > 1:
         raise ScoringError(

@@ -5,8 +5,7 @@ Named are NCBI's BLOSUM and PAM series, DAYHOFF, GONNET and NUC.4.4.  Their scor
 and parasail's copies.
 
 Databases of proteins have three letters that most matrices leave out.  U is selenocysteine, O is
-pyrrolysine, and J is leucine or isoleucine, which mass spectrometry cannot tell apart.
-"""
+pyrrolysine, and J is leucine or isoleucine, which mass spectrometry cannot tell apart."""
 
 from __future__ import annotations
 

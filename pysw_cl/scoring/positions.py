@@ -1,8 +1,7 @@
 """Position-specific scores: a matrix with a row for each position of a query (a PSSM).
 
 Method: Gribskov, McLachlan & Eisenberg (1987), Proc Natl Acad Sci 84, 4355-4358; PSI-BLAST makes
-such matrices (Altschul et al. 1997, Nucleic Acids Res 25, 3389-3402).
-"""
+such matrices (Altschul et al. 1997, Nucleic Acids Res 25, 3389-3402)."""
 
 from __future__ import annotations
 
@@ -50,8 +49,7 @@ class PositionMatrix:
 
     The gap cost is (11, 1) unless another is given.  There is no strand but "plus", and neither
     ``sub_score`` nor ``wildcard``, ``iupac`` or ``unknown`` can be given beside it.
-    Raises ScoringError and SequenceError.
-    """
+    Raises ScoringError and SequenceError."""
 
     def __init__(
         self, scores: Any, letters: Any, query: Any = None, name: str = "", unknown: str = ERROR
@@ -100,8 +98,7 @@ class PositionMatrix:
     def read(cls, path: str | os.PathLike[str], unknown: str = ERROR) -> PositionMatrix:
         """The matrix of a file of ``psiblast -out_ascii_pssm``, with the query's letters.
 
-        Targets may have X, too, which scores -1, as in PSI-BLAST.  Raises FormatError.
-        """
+        Targets may have X, too, which scores -1, as in PSI-BLAST.  Raises FormatError."""
         if not isinstance(path, str | os.PathLike):
             raise InputError(f"a position matrix is read from a file, not from {shown(path)}")
         scores, letters, query = read_pssm(path)

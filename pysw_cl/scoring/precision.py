@@ -24,8 +24,7 @@ class Bounds:
     A substitution below -2 (open + extend) is never part of a best path: a gap of one letter in
     each sequence scores more.  So scores are clamped to one less (``worst``), which decides every
     tie as before.  E and F of a cell are at least H - open - extend, and one more `extend` is taken
-    from them before the next maximum.
-    """
+    from them before the next maximum."""
 
     def __init__(
         self, lowest: int, highest: int, gap_open: int, gap_extend: int, scale: int = 1
@@ -53,8 +52,7 @@ class Bounds:
         k (highest + extend) + open.  The cells that enter a block lie on its top, `columns` wide,
         and on its left, where lane l is l columns behind; inside the block H falls by at most one
         gap and gains `highest` a step.  ``sloped``: rows of a lane with skewed scores, which
-        rise by `extend` a row and a column and stay below zero (0: scores are not skewed).
-        """
+        rise by `extend` a row and a column and stay below zero (0: scores are not skewed)."""
         extend, across = self.gap_extend, columns + lanes
         slope = self.highest + extend
         spread = max(rows * extend + across * slope, rows * slope + across * extend)
@@ -85,8 +83,7 @@ class Bounds:
            UNREACHABLE_BELOW, and so below every reachable value: it can never win, and edges can
            restore it.
         3. An unreachable cell is at most one gap below a sentinel on the nearer edge, so it sinks
-           by at most 3 o + (min(m, n) + 1) e + loss; below 2**29, it stays above -2**31.
-        """
+           by at most 3 o + (min(m, n) + 1) e + loss; below 2**29, it stays above -2**31."""
         steps = min(m, n)
         gain, slack = steps * self.highest, 3 * self.gap_open + self.gap_extend + self.loss
         if mode == "local":

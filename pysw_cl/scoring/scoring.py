@@ -107,9 +107,13 @@ class Scoring:
         left_out = {*DESCRIPTIVE, *OPTIONAL} - has
         return {name: plain(value) for name, value in known.items() if name not in left_out}
 
+    def description(self) -> dict[str, str]:
+        """The other fields, which say how the scoring was given."""
+        return {name: getattr(self, name) for name in DESCRIPTIVE}
+
     @classmethod
     def of_facts(cls, facts: Mapping[str, Any]) -> Scoring:
-        """The scoring from the result of :meth:`facts`, with or without those of `DESCRIPTIVE`."""
+        """The scoring from the result of :meth:`facts`, with or without a :meth:`description`."""
 
         def real(value: Any) -> Any:
             if isinstance(value, dict) and "symbols" in value:
@@ -330,8 +334,7 @@ def make_scoring(
 
     All numbers may be integers or halves; with a half anywhere, all are doubled and ``scale`` is
     2.  Raises ScoringError for anything else, for numbers of 2**20 or more, and for an alphabet
-    that cannot be used.
-    """
+    that cannot be used."""
     values, known = substitution_scores(sub_score, iupac)
     letters, never = known.pop("letters"), known.get("never_match", "")
     words = [known["substitutions"]]

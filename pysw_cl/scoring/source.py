@@ -1,7 +1,6 @@
 """Where the scores of letter pairs come from: what kernels and the reference are told of them.
 
-A source says it in plain values.  Nobody else asks which kind of source there is.
-"""
+A source says it in plain values.  Nobody else asks which kind of source there is."""
 
 from __future__ import annotations
 

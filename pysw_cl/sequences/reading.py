@@ -176,7 +176,6 @@ class _Letters:
         self.refused = False
 
     def add(self, piece: bytes) -> None:
-        """Take the next bytes of the file."""
         clean = b"" if self.refused else piece.translate(UPPER, BLANKS)
         if clean.translate(None, GOOD):
             try:
@@ -193,7 +192,6 @@ class _Letters:
         return letters
 
     def refuse(self, error: SequenceError) -> None:
-        """Say what is wrong with the record."""
         self._on_bad(error)
         self.refused, self.letters = True, Own()
 

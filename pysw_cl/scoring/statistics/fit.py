@@ -3,8 +3,7 @@
 Method: maximum likelihood of whole-number scores under the law of `ScoreStatistics`, in which a
 highest score below S is as likely as no event of a Poisson number; what alignments take of both
 sequences, by regression on their scores, as Park et al. (2012) define it.  Standard errors by a
-jackknife over groups of pairs.
-"""
+jackknife over groups of pairs."""
 
 from __future__ import annotations
 
@@ -76,7 +75,6 @@ def _lattice(scores: NDArray[np.int64], times: NDArray[np.int64]) -> tuple[int, 
 def _most_likely(
     counts: NDArray[np.int64], scale: int, m: int, n: int, shape: Shape, source: str
 ) -> ScoreStatistics:
-    """The most likely statistics."""
     some = np.flatnonzero(counts)
     apart, rest = _lattice(some, counts[some])
     levels, at = np.unique((some - rest) // apart, return_inverse=True)

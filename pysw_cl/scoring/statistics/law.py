@@ -3,8 +3,7 @@
 Method: how often local alignments of unrelated sequences score at least S is a Poisson number with
 mean K A exp(-lambda S) (Karlin & Altschul 1990, PNAS 87, 2264-2268).  A is the product of both
 lengths, each less what an alignment with that score takes of it, on average and with its spread
-(Park, Sheetlin, Ma, Madden & Spouge 2012, BMC Res Notes 5:286, "finite size correction").
-"""
+(Park, Sheetlin, Ma, Madden & Spouge 2012, BMC Res Notes 5:286, "finite size correction")."""
 
 from __future__ import annotations
 

@@ -4,8 +4,7 @@ Method: as FASTA's programs do (Pearson 1998, J Mol Biol 276, 71-84), scores are
 of subjects of about the same length, by their mean and standard deviation, and those of relatives
 are left out.  The tail of the highest tenth of what remains falls as exp(-rate x - bend x^2), by
 maximum likelihood: that of local scores is nearly exponential, as an extreme value distribution's,
-and that of global ones falls faster, as a normal distribution's.
-"""
+and that of global ones falls faster, as a normal distribution's."""
 
 from __future__ import annotations
 

@@ -2,12 +2,9 @@
 
 They are those of BLAST+ for its matrices and gap costs, found by simulation (Altschul, Bundschuh,
 Olsen & Hwa 2001, Nucleic Acids Res 29, 351-361; Park, Sheetlin, Ma, Madden & Spouge 2012, BMC Res
-Notes 5:286), as BLAST+ 2.16 has them (blast_stat.c of the NCBI C++ Toolkit).
-"""
+Notes 5:286), as BLAST+ 2.16 has them (blast_stat.c of the NCBI C++ Toolkit)."""
 
 from __future__ import annotations
-
-from functools import cache
 
 from ..scoring import Scoring
 from .law import ScoreStatistics
@@ -61,19 +58,12 @@ TABLE = {
 
 def published(scoring: Scoring) -> ScoreStatistics | None:
     """NCBI's law for a scoring, or None."""
-    if scoring.scale != 1:
+    if scoring.scale != 1 or scoring.name not in TABLE:
         return None
-    return _published(scoring.name, scoring.gap_open, scoring.gap_extend)
-
-
-@cache
-def _published(name: str, gap_open: int, gap_extend: int) -> ScoreStatistics | None:
-    if name not in TABLE:
-        return None
-    free_a, free_alpha, text = TABLE[name]
+    free_a, free_alpha, text = TABLE[scoring.name]
     for row in text.split(";"):
         opening, extend, lam, k, a, alpha, sigma = map(float, row.split())
-        if (opening, extend) == (gap_open, gap_extend):
+        if (opening, extend) == (scoring.gap_open, scoring.gap_extend):
             two_gaps = 2 * (opening + extend)
             b, beta = two_gaps * (free_a - a), two_gaps * (free_alpha - alpha)
             tau = two_gaps * (free_alpha - sigma)
