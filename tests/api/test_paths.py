@@ -79,8 +79,8 @@ def test_paths_in_any_order() -> None:
     paths = PathWords(4)
     words = np.array([3 << 4 | 7, 10 << 4 | 8, 2 << 4 | 1], np.uint32)
     paths.add(np.array([3, 1]), words, np.array([1, 2], np.int32))
-    paths.put(0, "7D")
-    paths.put(3, "8=1I")
+    paths.put(0, Runs.of_cigar("7D"))
+    paths.put(3, Runs.of_cigar("8=1I"))
     assert PairPaths({}, *paths.joined()).cigar.tolist() == ["7D", "10X2I", "", "8=1I"]
     assert PairPaths({}, *PathWords(2).joined()).cigar.tolist() == ["", ""]
     assert len(PairPaths({"score": np.zeros(0)}, *PathWords(0).joined()).runs) == 0
@@ -89,7 +89,7 @@ def test_paths_in_any_order() -> None:
 def test_runs_longer_than_a_word_holds() -> None:
     paths, cigars = PathWords(4), ["3=300000000D2=", "", "536870910I1X", "268435455D268435455I"]
     for k, cigar in enumerate(cigars):
-        paths.put(k, cigar)
+        paths.put(k, Runs.of_cigar(cigar))
     words, offsets = paths.joined()
     assert offsets.tolist() == [0, 4, 4, 7, 9]
     assert [word >> 4 for word in words.tolist()[1:3]] == [LONGEST_RUN, 300_000_000 - LONGEST_RUN]
