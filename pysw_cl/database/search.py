@@ -35,7 +35,7 @@ from .database import Database
 from .hits import HitAligner, Hits, score_of_empty
 from .prefilter import LEFT_OUT, KmerSearch
 from .queries import better, checked, on_strands
-from .selection import candidates
+from .selection import Best
 
 #: Queries of one pass over a database that stays on the device, if not all hits are kept, and over
 #: one that is read for each pass.
@@ -310,9 +310,8 @@ class Searcher:
         if self._engine is None or self._engine_of is not options.scoring:
             self._free()
             device = self._devices if len(self._devices) > 1 else self._devices[0]
-            resources = replace(self._resources, device=device)
+            self._engine_of, resources = options.scoring, replace(self._resources, device=device)
             self._engine = search_engine(options, resources, matrix)
-            self._engine_of = options.scoring
         return self._engine
 
     def statistics(
@@ -341,7 +340,7 @@ class Searcher:
         """The hits of some queries, by one pass over the database."""
         started, engine, db = perf_counter(), self._ready(options, matrix), self.db
         law = self.statistics(options, matrix)
-        best = [candidates(options, db, law, len(query)) for query in queries]
+        best = [Best(options, db, law, len(query)) for query in queries]
         letters, failed, own = on_strands(queries, options.strand), len(engine.failed), Stats()
         try:
             stay = db.total_letters <= engine.most_letters
@@ -359,11 +358,10 @@ class Searcher:
             for query, one in zip(queries, best, strict=True):
                 empty = LEFT_OUT if options.prefilter else score_of_empty(len(query), options)
                 one.add(np.full(len(db) - db.full, empty), db.full)
-            best = [one.finished() for one in best]
+                one.finish()
             device = next(one for one in self._devices if one not in engine.failed)
             if (key := (options.output, id(device))) not in self._aligners:
-                resources = replace(self._resources, device=device)
-                self._aligners[key] = HitAligner(options, resources)
+                self._aligners[key] = HitAligner(options, replace(self._resources, device=device))
             hits, stats = self._aligners[key].hits(db, queries, best, options, matrix)
         except BaseException:
             self._free()

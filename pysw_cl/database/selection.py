@@ -63,25 +63,37 @@ class EValues:
 
 
 class Best:
-    """The hits of a query that are good enough, and with ``top`` are among so many best ones: the
-    lowest E-value first, if there are ``evalues``, then the highest score, then the first one in
-    the source; with ``ties`` all that are as good as the last of these, too.
+    """The hits of a query of ``m`` letters that are good enough, and with ``top`` are among so many
+    best ones: the lowest E-value first, if there is a ``law``, then the highest score, then the
+    first one in the source; with ``ties`` all that are as good as the last of these, too.
 
     What is kept does not depend on the parts, nor on their order.  Where hits are `chosen` by more
-    than their scores, these are kept until `first` says how many of the best ones are looked at."""
+    than their scores, these are kept until `first` says how many of the best ones are looked at;
+    where E-values come from all scores, until `finish`."""
 
-    def __init__(self, options: SearchOptions, db: Database, evalues: EValues | None) -> None:
-        self.evalues, self._db, self._ties = evalues, db, options.ties
-        self._top = options.top
-        self._kept: list[tuple[NDArray[Any], int]] | None = [] if options.chosen else None
-        #: The least score and the highest key of a hit.
-        self.least, self.highest = options.least, inf
-        if evalues is not None:
-            self.least, self.highest = evalues.limits(options)
-        #: The least score of any hit; with ``top``, ``least`` rises above it.
-        self.suffices = self.least
+    def __init__(
+        self, options: SearchOptions, db: Database, law: ScoreStatistics | None, m: int
+    ) -> None:
+        self._options, self._db, self._m, self._top = options, db, m, options.top
+        keeps_all = options.chosen or options.evalues == "library"
+        self._kept: list[tuple[NDArray[Any], int]] | None = [] if keeps_all else None
         #: The key of the last hit that was taken.
         self.last = inf
+        self._follow(law)
+
+    def _follow(self, law: ScoreStatistics | LibraryStatistics | None) -> None:
+        """Begin with the E-values of a law; None: there are none."""
+        options, letters = self._options, self._options.db_letters or max(1, self._db.total_letters)
+        if isinstance(law, ScoreStatistics):  # a library has the scores of both strands
+            letters *= len(COMPARED[options.strand])
+        scale = options.scoring.scale
+        self.evalues = None if law is None else EValues(law, scale, self._m, letters)
+        #: The least score and the highest key of a hit.
+        self.least, self.highest = options.least, inf
+        if self.evalues is not None:
+            self.least, self.highest = self.evalues.limits(options)
+        #: The least score of any hit; with ``top``, ``least`` rises above it.
+        self.suffices = self.least
         self._begin()
 
     def _begin(self) -> None:
@@ -153,41 +165,15 @@ class Best:
             least = self._least_for(float(every[0][last]), int(every[1][order[:top]].max()))
             self.least = max(self.least, least)
             equal = np.count_nonzero(every[0][order] <= every[0][last])
-            order = order[: equal if self._ties else top]
+            order = order[: equal if self._options.ties else top]
         self.keys, self.scores, self.ranks, self.records = (column[order] for column in every)
 
-    def finished(self) -> Best:
-        """The best ones, when all scores are there."""
-        return self
-
-
-class Library(Best):
-    """The same with E-values that come from all of the scores."""
-
-    def __init__(self, options: SearchOptions, db: Database, m: int, letters: float) -> None:
-        super().__init__(options, db, None)
-        self._asked = options, m, letters
-        self._parts = list[tuple[NDArray[Any], int]]()
-
-    def add(self, scores: NDArray[np.integer[Any]], first: int) -> None:
-        self._parts.append((scores.copy(), first))
-
-    def finished(self) -> Best:
-        (options, m, letters), scale = self._asked, self._asked[0].scoring.scale
-        lengths = self._db.by_length.lengths[: self._db.full]
-        every = np.concatenate([scores for scores, _ in self._parts])[: len(lengths)]
-        law = of_library(every / scale, lengths)
-        best = Best(options, self._db, EValues(law, scale, m, letters))
-        for part in self._parts:
-            best.add(*part)
-        return best
-
-
-def candidates(options: SearchOptions, db: Database, law: ScoreStatistics | None, m: int) -> Best:
-    """What chooses the hits of a query of ``m`` letters."""
-    letters = options.db_letters or max(1, db.total_letters)
-    if options.evalues == "library":
-        return Library(options, db, m, letters)
-    letters *= len(COMPARED[options.strand])  # whose scores are in the library's, too
-    own = None if law is None else EValues(law, options.scoring.scale, m, letters)
-    return Best(options, db, own)
+    def finish(self) -> None:
+        """All scores are there: E-values may come from them."""
+        if self._options.evalues == "library" and self._kept is not None:
+            lengths = self._db.by_length.lengths[: self._db.full]
+            every = np.concatenate([scores for scores, _ in self._kept])[: len(lengths)]
+            self._follow(of_library(every / self._options.scoring.scale, lengths))
+            if not self._options.chosen:
+                self.first(self._top)
+                self._kept = None
