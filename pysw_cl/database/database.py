@@ -168,8 +168,7 @@ class Database:
         self._file.check()
 
     def check_letters(self, scoring: Scoring) -> None:
-        """Raise SequenceError for the first letter outside the alphabet of a scoring, which names
-        the record and the position."""
+        """Raise SequenceError, with record and position, for a letter outside an alphabet."""
         wrong, first = scoring.query_encoding == NO_CODE, len(self)
         if not any(wrong[ord(letter)] for letter in self.letters):
             return

@@ -85,12 +85,8 @@ class HitAligner:
         from those of before in what hits are chosen by.  ``matrix``: it stands in the place of all
         queries."""
         self._options, self._matrix, self._cost = options, matrix, Stats()
-        self._common = {
-            "mode": options.mode,
-            "scoring": options.scoring,
-            "free_ends": options.free,
-            "heuristic": heuristic_of(options),
-        }
+        said = {"mode": options.mode, "scoring": options.scoring, "free_ends": options.free}
+        self._common: dict[str, Any] = {**said, "heuristic": heuristic_of(options)}
         self._top = options.top if options.chosen else None
         found = [Hits(query, (), self._nothing(query)) for query in queries]
         left, at = [*range(len(queries))], 0
@@ -198,7 +194,7 @@ class HitAligner:
         table[full] = found
         for k in np.flatnonzero(~full).tolist():
             row = self._empty(len(pairs[k][0]), units[k])
-            table[k] = tuple(row[name] for name in found.dtype.names or ())
+            table[k] = tuple(map(row.get, found.dtype.names or ()))
         return table
 
     def _empty(self, m: int, score: Any) -> dict[str, Any]:

@@ -77,7 +77,6 @@ class MatrixScores:
 
     @cached_property
     def symmetric(self) -> bool:
-        """Has a pair of letters the same score whichever of them is the query's?"""
         return not self.positions and bool(np.array_equal(self.table, self.table.T))
 
     def compared(self, least: int = LOWEST) -> tuple[int, int] | None:
