@@ -88,7 +88,6 @@ def write_database(sequences: Iterable[Sequence], file: IO[bytes], sources: list
 
 
 def _write(file: IO[bytes], spools: dict[str, Spool], sources: list[str]) -> None:
-    """Write the columns in order, and the end of the file."""
     pieces, lengths = Pieces(file), spools["letters"].lengths
     order, counts = np.argsort(-lengths, kind="stable"), np.zeros(256, np.int64)
     _put(pieces, "records", order)  # numbers come first, so that they lie at multiples of 8
@@ -109,7 +108,6 @@ def _write(file: IO[bytes], spools: dict[str, Spool], sources: list[str]) -> Non
 
 
 def _put(pieces: Pieces, name: str, values: NDArray[Any], start: int = 0) -> None:
-    """Put the values of a column from number ``start`` on."""
     little, step = values.astype(values.dtype.newbyteorder("<")), PIECE // values.itemsize
     for at in range(0, len(values), step):
         some = little[at : at + step]

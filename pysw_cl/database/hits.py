@@ -176,7 +176,6 @@ class HitAligner:
             yield row.alignment()
 
     def _table(self, pairs: list[tuple[Sequence, Sequence]], scores: Ints) -> NDArray[Any]:
-        """The rows of pairs with these scores."""
         scale, strand = self._options.scoring.scale, self._options.strand
         units = scores if scale == 1 else scores / scale
         if self._options.output == "score" and strand != "both":
@@ -212,7 +211,6 @@ class HitAligner:
 
 
 def _suits(hit: Hit, options: SearchOptions) -> bool:
-    """Is a hit one that the options choose?"""
     query, target = hit.query, hit.target
     same = options.exclude_self and (query.name, len(query)) == (target.name, len(target))
     if same and (query.read() == target.read()).all():

@@ -337,7 +337,6 @@ class Searcher:
         matrix: PositionMatrix | None,
         tell: Callable[[int], None],
     ) -> list[Hits]:
-        """The hits of some queries, by one pass over the database."""
         started, engine, db = perf_counter(), self._ready(options, matrix), self.db
         law = self.statistics(options, matrix)
         best = [Best(options, db, law, len(query)) for query in queries]

@@ -150,7 +150,6 @@ def _blocks(run: Run, units: int) -> int:
 
 
 def _save(figure: Any, title: str, profile: Profile, path: str | os.PathLike[str]) -> None:
-    """Write a figure of a profile, whose title names the device."""
     said = f"{title}: {profile.identity}".replace("$", r"\$")
     figure.suptitle(said, fontsize="medium", wrap=True)
     save(figure, path)

@@ -92,13 +92,11 @@ def _matrix_of(scores: Any, alphabet: Any, name: str = "") -> Substitutions:
 
 
 def _words(values: Values, letters: str) -> str:
-    """A matrix without a name, in words."""
     digest = hashlib.sha256(values.tobytes()).hexdigest()[:8]
     return f"a matrix of {letters} (SHA-256 {digest}...)"
 
 
 def alphabet_of(alphabet: Any) -> str:
-    """A user's alphabet, checked."""
     symbols = [c if isinstance(c, str) else str(c) for c in alphabet]
     for c in symbols:
         if len(c) != 1 or not 32 < ord(c) < 127:
@@ -126,7 +124,6 @@ def numbers_of(scores: Any, what: str) -> Values:
 
 
 def _matrix(scores: Any, alphabet: Any) -> tuple[Values, str]:
-    """A user's matrix and alphabet, checked."""
     symbols, values = alphabet_of(alphabet), numbers_of(scores, "substitution matrix")
     if values.ndim != 2 or values.shape[0] != values.shape[1]:
         raise ScoringError(f"the substitution matrix has shape {values.shape}; it must be square")

@@ -279,7 +279,6 @@ class Scoring:
 
 @cache
 def names_of(make: Any) -> list[str]:
-    """The arguments of a function or a class."""
     return list(inspect.signature(make).parameters)
 
 

@@ -62,7 +62,6 @@ class MatrixScores:
 
     @cached_property
     def code(self) -> np.dtype[Any]:
-        """The type of query codes."""
         return np.dtype(np.uint16 if self.positions else np.uint8)
 
     @cached_property

@@ -74,7 +74,6 @@ def kept(letters: Letters) -> tuple[Letters, Lent | None]:
 
 
 def _may_change(letters: Letters) -> bool:
-    """Can somebody write into this array's memory?"""
     owner: Any = letters
     while isinstance(owner, np.ndarray):
         if owner.flags.writeable:

@@ -186,7 +186,6 @@ class _Letters:
             self.letters += clean
 
     def done(self) -> Letters:
-        """All letters, read-only."""
         letters = np.frombuffer(self.letters, np.uint8)
         letters.setflags(write=False)
         return letters

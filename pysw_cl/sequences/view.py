@@ -56,7 +56,6 @@ class View:
         return np.ascontiguousarray(part)
 
     def slice(self, start: int, stop: int) -> View:
-        """The view of ``[start, stop)`` of this view."""
         first = self.start + (len(self) - stop if self.reverse else start)
         return View(self.codes, first, first + stop - start, self.reverse, self.table)
 
@@ -97,12 +96,10 @@ class Frame:
 
     @property
     def strand(self) -> str:
-        """ "plus" or "minus"."""
         return "minus" if self.minus else "plus"
 
     @property
     def places(self) -> list[int]:
-        """The ranges: row, row_end, column, column_end."""
         return [self.row, self.row_end, self.column, self.column_end]
 
     @cached_property
