@@ -52,22 +52,20 @@ def argument_macros(prefix: str, arguments: Mapping[str, str]) -> tuple[str, str
     return f"{prefix}_ARGS={declared}", f"{prefix}_NAMES={', '.join(arguments)}"
 
 
+def scored_files(header: str, score: str) -> tuple[str, ...]:
+    """What precedes kernels with the 32-bit lanes of a ``header`` and the scores of a score file,
+    as items of `KernelSpec.files`."""
+    fixed = "base.clh", "names.clh", "platform.clh", "WIDTH=32", header
+    scores = *argument_macros("SCORE", SCORES[score]), f"score/{score}.clh"
+    return *fixed, *scores, "recurrence.clh"
+
+
 @cache
 def scored_spec(
     name: str, file: str, arguments: str, header: str, score: str, scored: bool = True
 ) -> KernelSpec:
     """A kernel of a ``file``, lanes and a score file, whose arguments it takes if ``scored``."""
-    files = (
-        "base.clh",
-        "names.clh",
-        "platform.clh",
-        "WIDTH=32",
-        header,
-        *argument_macros("SCORE", SCORES[score]),
-        f"score/{score}.clh",
-        "recurrence.clh",
-        file,
-    )
+    files = *scored_files(header, score), file
     return KernelSpec(name, files, (*arguments.split(), *named(SCORES[score] if scored else {})))
 
 

@@ -180,6 +180,7 @@ class Buffers:
         self._runtime, self._retained, self._aside = runtime, retained, aside
         self._held: list[Any] = []
         self._sent: list[Any] = []
+        self._named: dict[int | str, Any] = {}
         self._pool: Pool | None = None
         self.bytes = 0
         if small and runtime.traits.pooled:
@@ -196,8 +197,8 @@ class Buffers:
             self._pool.lent, self._pool = False, None
         for buffer in self._held:
             buffer.release()
-        self._held.clear()
-        self._sent.clear()
+        for known in (self._held, self._sent, self._named):
+            known.clear()
         self.bytes = 0
 
     __exit__ = free
@@ -270,15 +271,17 @@ class Buffers:
         self.several({0: size}, new=True)
         return self._held.pop()
 
-    def again(self, buffer: Any, size: int) -> Any:
-        """``buffer`` (one of these, or None) if it has ``size`` bytes; else another one."""
-        if buffer is not None:
-            if buffer.size >= size:
-                return buffer
+    def named(self, name: int | str, size: int) -> Any:
+        """The buffer of this name, with at least ``size`` bytes: another one if it had fewer."""
+        if name in self._named:
+            if self._named[name].size >= size:
+                return self._named[name]
+            buffer = self._named.pop(name)
             self._held.remove(buffer)
             self.bytes -= buffer.size
             buffer.release()
-        return self.several({0: size}, new=True)[0]
+        self._named |= self.several({name: size}, new=True)
+        return self._named[name]
 
     def lasting(self, size: int) -> Any:
         """A buffer of at least ``size`` bytes that is not freed with the others.  Its last user

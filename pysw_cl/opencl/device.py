@@ -120,6 +120,11 @@ class Runtime:
                     raise DeviceError(f"{self.info.name} cannot be started: {error}") from None
         return self._context
 
+    def wait(self, event: Any) -> None:
+        """Wait for a launch, but not for what was enqueued after it."""
+        with self.failing():
+            event.wait()
+
     def failed(self, error: Exception) -> DeviceError:
         """What becomes of an error of the driver."""
         return DeviceError(f"{self.info.name} failed: {error}")

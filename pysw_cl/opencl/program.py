@@ -179,12 +179,6 @@ def build_apart(runtime: Runtime, programs: Iterable[tuple[KernelSpec, Mapping[s
         runtime.building.update(dict.fromkeys(wanted, process))
 
 
-def wait(runtime: Runtime, event: Any) -> None:
-    """Wait for a launch, but not for what was enqueued after it."""
-    with runtime.failing():
-        event.wait()
-
-
 def running(runtime: Runtime, event: Any) -> bool:
     """Is an enqueued and flushed command not complete yet?  Raises DeviceError if it failed."""
     state = int(event.command_execution_status)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, pairwise
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from ..sequences.view import Pairs
 
 SHORT, LONG = 0, 1
+S = TypeVar("S")
 
 
 @dataclass(frozen=True)
@@ -52,18 +54,15 @@ class TileShape:
     @property
     def turned(self) -> TileShape:
         """The transposed tile."""
-        return replace(
-            self,
-            m=self.n,
-            n=self.m,
-            bottom=self.right,
-            right=self.bottom,
-            rows=self.columns,
-            columns=self.rows,
-            level=self.level_left,
-            level_left=self.level,
-            transposed=not self.transposed,
-        )
+        turned = replace(self, transposed=not self.transposed)
+        return swapped(turned, "m n", "bottom right", "rows columns", "level level_left")
+
+
+def swapped(whole: S, *pairs: str) -> S:
+    """A dataclass whose fields of each pair ("rows columns") have each other's values."""
+    names = (pair.split() for pair in pairs)
+    other = {a: getattr(whole, b) for one, two in names for a, b in ((one, two), (two, one))}
+    return replace(whole, **other)  # type: ignore[type-var]
 
 
 @dataclass(frozen=True)

@@ -105,19 +105,14 @@ class Given:
         return self.device.byte_permute and self.plan.lane_set.scores.permute4 and self.seen.four()
 
     def is_held(self, m: int, n: int) -> bool:
-        """Is an m x n matrix held whole?"""
-        return self.holds and is_held(self.plan, m, n, self.paths, self.device.largest)
-
-
-def is_held(plan: Plan, m: int, n: int, paths: int, largest: int) -> bool:
-    """Is a matrix held whole of which so many paths are wanted (0: a score)?  Narrow matrices have
-    many cells of padding, which count.  ``largest``: bytes of the device's largest allocation."""
-    tuning = plan.tuning.held
-    most = min(tuning.top_cells, paths * tuning.path_cells) if paths else tuning.score_cells
-    if plan.lane_set.per_item is not None or m * n > most:
-        return False
-    numbers = sizes.held_numbers(m, n)
-    return numbers <= 2 * most and 2 * sizes.HELD_CELL_BYTES * numbers <= largest
+        """Is an m x n matrix held whole?  In narrow ones many cells are padding, which counts."""
+        tuning, paths = self.plan.tuning.held, self.paths
+        most = min(tuning.top_cells, paths * tuning.path_cells) if paths else tuning.score_cells
+        if not self.holds or self.plan.lane_set.per_item is not None or m * n > most:
+            return False
+        numbers = sizes.held_numbers(m, n)
+        bytes_fit = 2 * sizes.HELD_CELL_BYTES * numbers <= self.device.largest
+        return numbers <= 2 * most and bytes_fit
 
 
 def striped(plan: Plan, form: str, score: str, local: bool) -> bool:

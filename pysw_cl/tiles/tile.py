@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..errors import InternalError
 from ..planning.execution import Execution
+from ..planning.geometry import swapped
 from ..scoring.scoring import Scoring
 from ..sequences.view import Codes, Pairs
 from .edges import DeviceEdge, Edge
@@ -268,18 +269,8 @@ class TileJob:
     def transposed(self) -> TileJob:
         """The same tile with rows and columns exchanged, for a symmetric scoring.  The best cells
         of equal ones are others."""
-        return replace(
-            self,
-            query=self.target,
-            target=self.query,
-            top=self.left,
-            left=self.above,
-            bottom=self.right,
-            right=self.bottom,
-            after=self.after and self.after[::-1],
-            rows=self.columns,
-            columns=self.rows,
-        )
+        known = replace(self, top=self.above, after=self.after and self.after[::-1])
+        return swapped(known, "query target", "top left", "bottom right", "rows columns")
 
     @property
     def above(self) -> Edge:

@@ -19,7 +19,7 @@ from pysw_cl.planning.facts import DeviceFacts
 from pysw_cl.planning.geometry import TileShape
 from pysw_cl.planning.memory import Memory, device_memory
 from pysw_cl.planning.model.runs import sweep_of
-from pysw_cl.planning.program import Given, Seen, is_held
+from pysw_cl.planning.program import Given, Seen
 from pysw_cl.scoring.scoring import Scoring, make_scoring
 
 SCORINGS = [
@@ -164,7 +164,7 @@ def test_what_is_held_is_held_for_all() -> None:
     plan = plan_on(runtime, None)
     for m, n in ((800, 800), (1, 200_000)):
         for paths in (0, 1):
-            held = is_held(plan, m, n, paths, 1 << 40)
+            held = Given(plan, SCORINGS[0], holds=True, paths=paths).is_held(m, n)
             facts = runtime.facts
             setting = Given(plan, SCORINGS[0], holds=True, paths=paths, device=facts)
             whole = Memory.of(HeldWhole(plan, m, n).buffers)

@@ -143,7 +143,6 @@ class RetainedMemory:
         from ...opencl.buffers import Buffers
 
         self._own = Buffers(runtime)
-        self._buffers: dict[str, Any] = {}
         self._host: dict[str, Ints] = {}
         #: Buffers that are lent now.
         self.loans = 0
@@ -167,8 +166,7 @@ class RetainedMemory:
     def get(self, name: str, size: int) -> Any:
         """The buffer of this name, with at least ``size`` bytes."""
         # (the driver keeps one that is released while a batch uses it)
-        self._buffers[name] = self._own.again(self._buffers.get(name), size)
-        return self._buffers[name]
+        return self._own.named(name, size)
 
     def lend(self, name: str, size: int) -> Any:
         """A buffer of at least ``size`` bytes for one batch, which gives it back (`take_back`)."""
@@ -199,4 +197,4 @@ class RetainedMemory:
             self._text = None  # in case the copy fails
             self.sent("text", text, batch)
             self._text = text
-        return self._buffers["text"]
+        return self.get("text", text.nbytes)

@@ -28,7 +28,7 @@ import numpy as np
 
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime, Stopwatch
-from ...opencl.program import BoundKernel, wait
+from ...opencl.program import BoundKernel
 from ...planning.execution import ByRows
 from ...scoring.precision import UNREACHABLE
 from ...tiles.contract import Engine
@@ -204,7 +204,7 @@ def _launch_rows(kernels: list[BoundKernel], m: int, groups: int, T: int, bottom
         done = last.launch(groups, T, at_once=often)
         if often:
             if before is not None:
-                wait(last.runtime, before)
+                last.runtime.wait(before)
             before = done
 
 

@@ -208,7 +208,7 @@ class MixedSearch(SearchEngine):
         sent |= {"scores": zeros, "counters": begin.astype(np.int32)}
         given = {name: memory.sent(name, array, slot.writes) for name, array in sent.items()}
         if any(sweep.geometry.strips > 1 for sweep in sweeps):
-            self._bus = self._own.again(self._bus, 16 * (held.turns + 1))
+            self._bus = self._own.named("bus", 16 * (held.turns + 1))
         given |= {"m": m, "turns": held.turns_buffer, "firsts": held.firsts_buffer}
         given["bus"] = held.turns_buffer if self._bus is None else self._bus
         # the first sweep begins at once, and others when what was sent is there

@@ -133,7 +133,6 @@ class VectorSearch(SearchEngine):
         least = local_width(scoring) if local else 16
         self._widths = [width for width in self.lanes.widths if width >= least]
         self.streams = ROUNDS * runtime.info.compute_units * self.lanes.pairs(self._widths[0])
-        self._scratch: Any = None
         #: An argument of the kernel has its size.
         self._most_scratch = min(runtime.facts.largest, 2**31 - 1)
 
@@ -235,12 +234,11 @@ class VectorSearch(SearchEngine):
         size = self._scratch_bytes(width, m, given["kinds"])
         workers = min(self.runtime.info.compute_units, len(streams.letters))
         workers = min(workers, self.runtime.facts.largest // size)
-        self._scratch = self._own.again(self._scratch, size * workers)
         kernel = BoundKernel(self.runtime, SEARCH, defines).bind(
             **held.given,
             **places,
             **given,
-            scratch=self._scratch,
+            scratch=self._own.named("scratch", size * workers),
             scratch_size=size,
             gap_open=self.scoring.gap_open,
             gap_extend=self.scoring.gap_extend,
@@ -250,9 +248,7 @@ class VectorSearch(SearchEngine):
         sums = np.concatenate([[0], np.cumsum(held.lengths[streams.order])])
         for first, stop in pairwise(streams.cuts(LAUNCHED // m)):
             counter = buffers.of(np.array([first], np.int32))
-            event = kernel.bind(groups=stop, counter=counter).launch(workers, 1)
-            with self.runtime.failing():
-                event.wait()
+            self.runtime.wait(kernel.bind(groups=stop, counter=counter).launch(workers, 1))
             span = streams.bounds[[first * lanes, stop * lanes]]
             done(m * int(sums[span[1]] - sums[span[0]]))
         self.cells[f"search/vector/{width}"] += m * int(held.lengths[some].sum())

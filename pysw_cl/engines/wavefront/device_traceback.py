@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...errors import InternalError
 from ...opencl.buffers import Buffers, RetainedBuffers
 from ...opencl.device import Runtime
-from ...opencl.program import BoundKernel, KernelSpec, wait
+from ...opencl.program import BoundKernel, KernelSpec
 from ...tiles.contract import Part
 from ...tiles.edges import Ints
 from ...tiles.tile import Traced
@@ -129,7 +129,7 @@ def begin_pieces(
 
     def pieces() -> list[Found]:
         if aside is not buffers:
-            wait(runtime, done)
+            runtime.wait(done)
         items, each = aside.read(found, int(paths[-1]), dtype=np.uint8), list[Found]()
         for k, size in enumerate(sizes):
             last = min(k, turns - 1) % 2

@@ -18,10 +18,10 @@ from ...opencl.device import Runtime, Stopwatch
 from ...opencl.program import KernelSpec, build_apart
 from ...planning.choose import choose, choose_pipeline, in_boxes, pipeline_rows
 from ...planning.execution import ByRows, InParts, InSections, InStrips, TileExecution
-from ...planning.geometry import TileShape
+from ...planning.geometry import TileShape, swapped
 from ...planning.path_grid import batch_plans, compresses, level_steps
 from ...planning.plan import Plan
-from ...planning.program import Given, Seen, batch_program, is_held
+from ...planning.program import Given, Seen, batch_program
 from ...planning.sizes import HELD_CELL_BYTES, held_numbers
 from ...scoring.scoring import Scoring
 from ...sequences.view import View
@@ -190,9 +190,9 @@ class WavefrontEngine(Engine):
         self, whole: Rectangle, free_ends: tuple[bool, bool, bool, bool], paths: int
     ) -> HeldMatrix | None:
         """Where a work-item has all lanes; None if the engine was made without such matrices."""
-        if not self._holds or not is_held(
-            self.plan, *whole.shape, paths, self.runtime.facts.largest
-        ):
+        facts = self.runtime.facts
+        given = Given(self.plan, whole.scoring, device=facts, holds=self._holds, paths=paths)
+        if not given.is_held(*whole.shape):
             return None
         matrix = HeldMatrix(self.runtime, self.plan, whole, FreeEnd.of(free_ends))
         self.note_memory(HELD_CELL_BYTES * held_numbers(*whole.shape))
@@ -255,13 +255,7 @@ class WavefrontEngine(Engine):
             self.note_memory(buffers.bytes)
             result = run.result()
         if transposed:  # but for its hits, which kernels place in the tile
-            result = replace(
-                result,
-                bottom=result.right,
-                right=result.bottom,
-                rows=result.columns,
-                columns=result.rows,
-            )
+            result = swapped(result, "bottom right", "rows columns")
         return result
 
     def note_memory(self, size: int) -> None:

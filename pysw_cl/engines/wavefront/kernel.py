@@ -22,7 +22,7 @@ from ...scoring.scoring import Scoring
 from ...sequences.view import Codes
 from ...tiles.edges import Edge, Ints, repeated
 from ...tiles.tile import TileJob
-from ..common import SCORES, argument_macros, bind, named
+from ..common import bind, named, scored_files
 from .arguments import NOT_GIVEN, arguments_of, macros
 from .descriptors import PROGRESS_MACROS, RECORD_MACROS, TILE_MACROS, ProgressWord, RecordWord
 
@@ -67,13 +67,7 @@ def kernel_spec(
         f"NARROW_WIDTHS={sum(whole)}",
         f"MIXED={int(MIXED in widths)}",
         f"LAG={int(not striped)}",
-        "base.clh",
-        "names.clh",
-        "platform.clh",
-        "WIDTH=32",
-        lane_set.wide,
-        *argument_macros("SCORE", SCORES[score]),
-        *at_width,
+        *scored_files(lane_set.wide, score),
         *macros(arguments),
         "wavefront/strip.clh",
         "wavefront/special_columns.clh",
@@ -96,12 +90,8 @@ def kernel_spec(
     ticketed = ["wavefront/ticketed.clh", f"wavefront/{tiles}.cl"]
     files += ticketed if form == "ticketed" else ["wavefront/two_phase.cl"]
     limit = "mixed_registers" if MIXED in widths else "registers"
-    return KernelSpec(
-        f"wavefront_{form.replace('-', '_')}",
-        tuple(files),
-        named(arguments),
-        limit if limited else None,
-    )
+    name = f"wavefront_{form.replace('-', '_')}"
+    return KernelSpec(name, tuple(files), named(arguments), limit if limited else None)
 
 
 def spec_of(program: Program) -> KernelSpec:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...opencl.buffers import Buffers, Pool, RetainedBuffers
 from ...opencl.device import Runtime
-from ...opencl.program import BoundKernel, KernelSpec, wait
+from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.geometry import Grid
 from ...planning.lane_sets import WIDTHS
 from ...planning.path_grid import batch_plans, group_bytes, kept_bytes
@@ -96,7 +96,6 @@ class WavefrontTileBatch:
         self.runtime, self._room, self._note_memory = runtime, room, note_memory
         self._given, self.scoring = given, given.scoring
         self._buffers = Buffers(runtime)
-        self._kept: dict[int | str, Any] = {}
         self._slots: dict[int, Moves] = {}
         self._pools: dict[int, Pool] = {}
         self._cost = Costs()
@@ -127,8 +126,8 @@ class WavefrontTileBatch:
             moves.buffers.free()
         for pool in self._pools.values():
             pool.forget()
-        for known in (self._slots, self._pools, self._kept):
-            known.clear()
+        self._slots.clear()
+        self._pools.clear()
         self._buffers.free()
 
     __exit__ = free
@@ -210,7 +209,7 @@ class WavefrontTileBatch:
         """
         if slot in self._slots:
             before = self._slots.pop(slot)
-            wait(self.runtime, before.event)  # no traceback may have waited for it
+            self.runtime.wait(before.event)  # no traceback may have waited for it
             before.buffers.free()
         done = self._set(f"moves {slot}", parts, NO_LINES)
         stored = self._stored(done.descriptors, capacity)
@@ -280,9 +279,7 @@ class WavefrontTileBatch:
         return self.runtime, defines, stored, tiles, self.scoring.gap_open == 0
 
     def _keep(self, name: int | str, size: int) -> Any:
-        """The retained buffer of this name, which has at least ``size`` bytes."""
-        self._kept[name] = self._buffers.again(self._kept.get(name), size)
-        return self._kept[name]
+        return self._buffers.named(name, size)
 
     def _set(self, level: int | str, parts: list[Part], steps: tuple[int, int]) -> TileSet:
         """The descriptors and the memory of a set of tiles; nothing is computed yet."""
@@ -380,13 +377,10 @@ def row_quantum(plan: Plan, score: str) -> int:
     return lcm(*(one.strip_rows for one in batch_plans(plan.for_scores(score))))
 
 
-def _send(
-    copies: Buffers, edge: Source, start: int, count: int, to: Any, h_at: int, x_at: int = -1
-) -> None:
-    """Copy cells of an edge, which may be on the device already, to places of a buffer (X only if
-    it has one); unreachable ones may have drifted."""
+def _send(copies: Buffers, edge: Source, start: int, count: int, to: Any, *places: int) -> None:
+    """Copy cells of an edge, which may be on the device already, to the places of H and, if it has
+    one, of X in a buffer; unreachable ones may have drifted."""
     held = edge.cells if isinstance(edge, EdgeArray) else edge
-    places = [h_at, x_at][: 1 + (x_at >= 0)]
     if isinstance(held, CompressedEdge):
         held.give(start, count, to, *places)
     elif isinstance(held, DeviceEdge):
