@@ -12,7 +12,7 @@ from ..drivers.options import AlignOptions, Output
 from ..drivers.pair_forecast import pair_forecast
 from ..drivers.problem import Mode
 from ..engines.registry import Kind, by_time, setting_of
-from ..errors import InputError, shown, whole_number
+from ..errors import InputError, whole_number
 from ..opencl.device import get_runtime
 from ..planning.model.predict import Choice, Foreseen, Prediction, choice_of, predicted
 from ..planning.plan import Plan
@@ -54,12 +54,8 @@ def predict(
         The query and the target.  Sequences are looked at for a few hundredths of a second at most:
         where they are similar, cells are pruned and there is a long path.  By lengths alone they
         are taken to be unrelated.
-    device, plan :
-        As for :func:`align`.
-    output : {"score", "ends", "path"}
-        How much is computed.
-    mode, free_ends, sub_score, gap_cost, wildcard, iupac, unknown, allow_odd_scoring, strand, \
-    query_range, target_range, prune :
+    device, output, mode, free_ends, sub_score, gap_cost, wildcard, iupac, unknown, \
+    allow_odd_scoring, strand, query_range, target_range, prune, plan :
         As for :func:`align`.  Ranges go with sequences.  Both strands take two sweeps.
 
     Returns
@@ -70,15 +66,9 @@ def predict(
         ``memory`` (bytes on the device), and ``too_large``: why it does not fit there, or None;
         ``way``, ``plan`` and ``source``: what computes it, and whose times.
 
-    Raises
-    ------
-    InputError
-        For lengths, sequences, scorings, options and plans that cannot be used.
-    DeviceError
-        If there is no usable device.
+    Raises InputError for lengths, sequences, scorings, options and plans that cannot be used, and
+    DeviceError if there is no usable device.
 
-    Notes
-    -----
     Method: :mod:`pysw_cl.planning.model.times`.  Of a global comparison all cells are counted; a
     diagonal band (``max_cost`` of :func:`align`) takes less.
     """
@@ -107,28 +97,15 @@ def plan(
     gap_cost: Any = None,
     plan: Plan | Mapping[str, Any] | None = None,
 ) -> Choice:
-    """What :func:`align` would run on for sequences of these lengths, and why.
+    """What :func:`align`, whose other arguments these are, would run on for a query of ``m`` and a
+    target of ``n`` letters, and why.
 
-    Parameters
-    ----------
-    m, n : int
-        The lengths of the query and the target.
-    device, mode, sub_score, gap_cost, plan :
-        As for :func:`align`.
+    It has a ``prediction`` (see :func:`predict`) with the ``plan`` and its expected time;
+    ``alternatives``, every other way with its time; ``second``, the best of those; ``devices``, the
+    seconds of those that ``device="auto"`` did not choose.  ``str()`` says it all in words.
 
-    Returns
-    -------
-    Choice
-        ``prediction`` (see :func:`predict`) with the ``plan`` and its expected time;
-        ``alternatives``, every other way with its time; ``second``, the best of those; ``devices``,
-        the seconds of those that ``device="auto"`` did not choose.  ``str()`` says it all in words.
-
-    Raises
-    ------
-    InputError
-        For lengths, scorings and plans that cannot be used.
-    DeviceError
-        If there is no usable device.
+    Raises InputError for lengths, scorings and plans that cannot be used, and DeviceError if there
+    is no usable device.
     """
     options = made_of(AlignOptions, {**locals(), "output": "score"})
     sides = _length(m, "m"), _length(n, "n")
@@ -137,31 +114,15 @@ def plan(
 
 
 def profile(device: Any = "auto") -> Profile:
-    """The profile that plans and predictions for a device use.
+    """The profile that plans and predictions for a device (as for :func:`align`) use.
 
     It is the user's if there is one, else the one that ships for the device, its architecture, its
-    vendor or its kind.  ``pysw-cl profile show`` says which, and prints it.
+    vendor or its kind.  ``pysw-cl profile show`` says which, and prints it.  It has ``parameters``
+    and ``times`` (in seconds) by subject, the ``identity`` of the device that they are of, and the
+    ``kernels`` that were measured; "" and 0 where any will do.
 
-    Parameters
-    ----------
-    device :
-        As for :func:`align`.
-
-    Returns
-    -------
-    Profile
-        ``parameters`` and ``times`` (in seconds) by subject, the ``identity`` of the device that
-        they are of, and the ``kernels`` that were measured; "" and 0 where any will do.
-
-    Raises
-    ------
-    DeviceError
-        If there is no usable device.
-
-    Warns
-    -----
-    ProfileWarning
-        For a file that is ignored, because it is damaged or of another version.
+    Raises DeviceError if there is no usable device.  A ProfileWarning names a file that is ignored,
+    because it is damaged or of another version.
     """
     return get_runtime(device).profile()[0]
 
@@ -189,8 +150,4 @@ def _asked(
 
 
 def _length(value: Any, name: str) -> int:
-    """A number of letters.  Raises InputError."""
-    length = whole_number(value, f"{name} (a number of letters)", 1)
-    if length > MOST_LETTERS:
-        raise InputError(f"{name} must be from 1 to {MOST_LETTERS}, not {shown(length)}")
-    return length
+    return whole_number(value, f"{name} (a number of letters)", 1, most=MOST_LETTERS)

@@ -86,25 +86,14 @@ def prepare(
 
     Parameters
     ----------
-    device :
-        As for :func:`align`.
     kinds : iterable of str
         "dna": one pair, local.  "protein": one pair of proteins, local.  "global": one pair of
         either, global.  "many": :func:`align_many`.
-    progress : callable or True, optional
-        As for :func:`align`, in pairs aligned, of all of them.
+    device, progress :
+        As for :func:`align`; progress is in pairs aligned, of all of them.
 
-    Returns
-    -------
-    int
-        The programs that this process has for the device now.
-
-    Raises
-    ------
-    InputError
-        For a kind that does not exist.
-    DeviceError
-        If there is no usable device, or it fails.
+    Returns how many programs this process has for the device now.  Raises InputError for a kind
+    that does not exist, and DeviceError if there is no usable device, or it fails.
     """
     given = texts(kinds, "kinds")
     unknown = [kind for kind in given if kind not in KINDS]

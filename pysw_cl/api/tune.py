@@ -203,22 +203,10 @@ def tune(
         Whether to go on with what a tuning that was ended early has measured.  Its seconds count as
         spent.  Measurements are kept beside the user's profiles until a tuning is complete.
 
-    Returns
-    -------
-    Profile
-        ``parameters`` where they beat what jobs had, ``times``, and ``runs``.
-
-    Raises
-    ------
-    InputError
-        For a budget or a subject that does not exist.
-    DeviceError
-        If there is no usable device.
-
-    Warns
-    -----
-    ProfileWarning
-        If the profile cannot be saved.  It is returned all the same, but no plan uses it.
+    The profile has ``parameters`` where they beat what jobs had, ``times``, and ``runs``.  If it
+    cannot be saved, a ProfileWarning says so; it is returned all the same, but no plan uses it.
+    Raises InputError for a budget or a subject that does not exist, and DeviceError if there is no
+    usable device.
     """
     return tuned(device, budget, subjects, strategy, progress, resume)[0]
 

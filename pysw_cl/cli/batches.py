@@ -38,9 +38,9 @@ PATIENCE = 1.0
 
 class Choice:
     """Which pairs of a part can be printed: those that score ``least``, and of each query those
-    that are no worse than its ``top``-th best so far (None: all).  ``scale``: that of scores."""
+    that are no worse than its ``top``-th best so far.  ``scale``: that of scores."""
 
-    def __init__(self, least: float | None, top: int | None, scale: int) -> None:
+    def __init__(self, least: float | None, top: int, scale: int) -> None:
         self._least, self._top = -inf if least is None else least * scale, top
         self._query: Sequence | None = None
         self._nth = np.array([-inf])  # of each query of the part, and the query of each pair
@@ -48,8 +48,6 @@ class Choice:
 
     def begin(self, part: list[Pair]) -> None:
         """The pairs of the next part; those of a query follow each other."""
-        if self._top is None:
-            return
         queries = np.fromiter((id(query) for query, _ in part), np.int64, len(part))
         self._of = np.cumsum(np.diff(queries, prepend=queries[:1]) != 0)
         nth = np.full(int(self._of[-1]) + 1, -inf)
@@ -58,8 +56,6 @@ class Choice:
 
     def __call__(self, numbers: NDArray[np.int64], scores: NDArray[Any]) -> NDArray[np.bool_]:
         """Of the pairs with these numbers."""
-        if self._top is None:
-            return np.asarray(scores >= self._least)
         of = self._of[numbers]
         order, before = np.lexsort((-scores, of)), self._top - 1
         last = order[before:]
@@ -71,10 +67,11 @@ class Choice:
 def in_batches(args: Namespace, pairs: Iterator[Pair], to: Running) -> Iterator[TableRows]:
     """The results of ``pairs`` in parts and in order, at least those that can be printed.  An error
     about a pair begins with the names of its records."""
-    options = options_asked(args, ManyOptions, min_score=None)
-    scoring, least, top = options.scoring, args.min_score, args.top
+    least, top = args.min_score, args.top
+    options = options_asked(args, ManyOptions, min_score=None if top else least)
+    scoring = options.scoring
     common = {"mode": args.mode, "scoring": scoring, "free_ends": options.free}
-    chosen = None if least is None and top is None else Choice(least, top, scoring.scale)
+    chosen = None if top is None else Choice(least, top, scoring.scale)
     ranges, done = (args.query_range, args.target_range), 0
     with PairAligner(options, resources_asked(args, Resources, progress=to.bar)) as aligner:
         for part in parts(pairs, ranges):
@@ -95,7 +92,7 @@ def in_batches(args: Namespace, pairs: Iterator[Pair], to: Running) -> Iterator[
                         table[name] += np.where(table[name] < 0, 0, span[0])
             to.add([stats], len(part))
             done += len(part)
-            if chosen is not None:
+            if "pair" in (table.dtype.names or ()):
                 part = [part[k] for k in table["pair"].tolist()]
             yield TableRows(part, table, common)
 
