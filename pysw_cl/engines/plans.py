@@ -71,11 +71,10 @@ def profiled(plan: P, runtime: Runtime) -> P:
         with suppress(PlanError):
             tuning = tuning.with_values(known)
     changed = replace(plan, **values, tuning=tuning)
-    try:
+    with suppress(PlanError):
         changed.check_on(runtime.facts)
-    except PlanError:
-        return plan
-    return changed
+        return changed
+    return plan
 
 
 def _default_T(lanes: LaneSet, device: DeviceFacts) -> int:

@@ -80,7 +80,6 @@ class Pool:
         self._asked, self._large_lent = 0, False
 
     def forget(self) -> None:
-        """Release the buffers."""
         _drop(self._kept, self._constants, self._large, release=True)
         self._sizes.clear()
         self.bytes = 0

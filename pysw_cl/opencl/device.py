@@ -38,7 +38,6 @@ class KernelTimes:
         self._nanoseconds = Counter[str]()
 
     def add(self, name: str, event: Any) -> None:
-        """Count a launch of a kernel by its event."""
         with self._lock:
             self._events.append((name, event))
             self._read(MOST_KEPT)

@@ -159,7 +159,6 @@ class KernelStore:
                 path.unlink()
 
     def close(self) -> None:
-        """Keep what is new, and remove PoCL's folder."""
         if os.getpid() == self._process:  # not in a forked child
             for digest in list(self._dirs):
                 self.keep(digest)

@@ -61,7 +61,6 @@ def hint(platforms: str) -> str:
 
 
 def describe(platform: Any, device: Any, index: str) -> DeviceInfo:
-    """A device that is there."""
     traits, rows = traits_of(platform.name, device)
     return DeviceInfo(
         index=index,

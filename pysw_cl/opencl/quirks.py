@@ -77,7 +77,6 @@ def name_processor(device: Any) -> None:
 
 
 def _has(device: Any, *extensions: str) -> bool:
-    """Has it one of these extensions?"""
     return not set(extensions).isdisjoint(getattr(device, "extensions", "").split())
 
 

@@ -45,8 +45,7 @@ def choose(tile: TileShape, given: Given) -> TileExecution:
     if fits.lanes != plan.lane_set.mixed:
         return found
     usual = planned(given, tile, narrow)
-    if usual is None:
-        return found
+    assert usual is not None  # else there were none with other lanes
     return _when_built(found, in_strips(usual, score, tile, given, linked=False), tile)
 
 

@@ -37,7 +37,6 @@ class Strips:
 
     @cached_property
     def plan(self) -> Plan:
-        """The plan, with the tile's lanes, alpha, B and chunk."""
         return self.program.plan
 
     def __str__(self) -> str:

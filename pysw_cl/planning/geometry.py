@@ -48,7 +48,6 @@ class TileShape:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Rows and columns."""
         return self.m, self.n
 
     @property
@@ -93,7 +92,6 @@ class Grid:
 
     @cached_property
     def strip_rows(self) -> int:
-        """Rows of one strip."""
         return self.T * self.alpha
 
     @cached_property
@@ -103,7 +101,6 @@ class Grid:
 
     @cached_property
     def padded_rows(self) -> int:
-        """Rows including the padding."""
         return self.strips * self.strip_rows
 
     @cached_property

@@ -85,7 +85,6 @@ class PairLanes:
     narrow_columns: int = COLUMNS
 
     def header_of(self, width: int) -> str:
-        """The header of lanes of so many bits."""
         return self.header if self.narrow is None or width == WIDE else self.narrow
 
     def columns(self, width: int) -> int:

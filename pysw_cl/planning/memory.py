@@ -42,7 +42,6 @@ class Memory(NamedTuple):
 
     @classmethod
     def of(cls, buffers: Mapping[str, int]) -> Memory:
-        """Of buffers with their bytes."""
         return cls(sum(buffers.values()), max(buffers.values(), default=0))
 
 

@@ -87,7 +87,6 @@ class Groups:
 
     @property
     def moves_bytes(self) -> int:
-        """Bytes of all moves."""
         return int(self.cells.sum()) // 2
 
     def run_ends(self) -> NDArray[np.int64]:

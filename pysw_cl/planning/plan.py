@@ -123,15 +123,10 @@ class Plan(PlanFields):
         if self.alpha_fixed or not alphas:
             return plan
         plan = replace(plan, chunk=min(plan.chunk, MOVES_CHUNK))
-
-        def fits(alpha: int) -> bool:
-            strips = -(-m // (plan.T * alpha))
-            return 4 * strips * plan.T * (n + plan.T) <= self.traceback_tile_cells // 2
-
-        if f"moves/{plan.lanes}" not in self.machine.by_subject:
-            alphas = ()
-        tried = [alpha for alpha in alphas if alpha < plan.alpha and fits(alpha)]
-        tried.append(plan.alpha)
+        most, tried = self.traceback_tile_cells // 2, [plan.alpha]
+        if f"moves/{plan.lanes}" in self.machine.by_subject:
+            lower = [alpha for alpha in alphas if alpha < plan.alpha]
+            tried = [one for one in lower if moves_bytes(m, n, plan.T, one) <= most] + tried
         return replace(plan, alpha=min(tried, key=lambda alpha: plan.moves_cost(alpha, m, n)))
 
     @cached_property
@@ -262,7 +257,6 @@ class StriplessPlan(Plan):
     captures_inside = False
 
     def moves_cost(self, alpha: int, m: int, n: int) -> float:
-        """Its cells."""
         return float(m * n)
 
     def moves_bytes(self, m: int, n: int) -> int:

@@ -49,7 +49,6 @@ class Sections:
 
     @property
     def count(self) -> int:
-        """How many sections there are."""
         return len(self.cuts) - 1
 
     @property
@@ -61,10 +60,6 @@ class Sections:
     def cost(self, m: int, n: int) -> Count:
         """What a tile of m x n cells costs so."""
         return self.plan.cut_cost(self.cut, m, n) + self.plan.rows_cost(m * self.count)
-
-    def start(self, k: int) -> int:
-        """The columns before the first that section k sweeps."""
-        return max(0, self.cuts[k] - self.overlap)
 
 
 @dataclass(frozen=True)

@@ -61,9 +61,7 @@ class Edge(Source):
 
     @classmethod
     def unreachable(cls, length: int) -> Edge:
-        """A run of unreachable cells."""
-        cells = np.full(length, UNREACHABLE, np.int32)
-        return cls(cells, cells)
+        return cls.level(UNREACHABLE, length, 0)
 
     @classmethod
     def level(cls, h: int, length: int, gap_open: int) -> Edge:
@@ -88,7 +86,6 @@ class Edge(Source):
 
     @property
     def highest(self) -> int:
-        """The highest H."""
         return int(self.h[0] if self.h.strides == (0,) else self.h.max())
 
     def joined(self, other: Edge) -> Edge:

@@ -44,7 +44,6 @@ class Rectangle:
 
     @cached_property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
         return len(self.query), len(self.target)
 
     def inside(self: R, area: Area) -> R:
@@ -135,7 +134,6 @@ class SweepState:
         return rows, places_inside(slab.columns, area.column, area.column_end)
 
     def take(self, slab: Slab, area: Area, result: TileResult) -> None:
-        """Take the result of a tile that was computed."""
         found = slab.found
         if result.top is not None:
             found.tops[area] = result.top

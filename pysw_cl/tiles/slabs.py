@@ -142,8 +142,7 @@ class BestCells:
         self._least, self._chosen = 0, 0
 
     def threshold(self, area: Area) -> int | None:
-        """The score that a cell of a tile must reach to matter: the caller's, or that of the last
-        of ``want.count`` cells."""
+        """The score that a cell of a tile must reach: the caller's, or that of the last best."""
         if self.want.among is not None and not self.want.among.any_in(area):
             return LOCAL_LIMIT
         cells, count = self.hits.some, self.want.count
@@ -302,7 +301,6 @@ class Slabs:
             self._height = piped_height(*rows, self._most[0])
 
     def begin(self, row: int) -> Slab:
-        """The slab that starts at a row."""
         end = self.stop
         if self._height is not None:
             ends = [special for special in self._edges.rows if special > row]

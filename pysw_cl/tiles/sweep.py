@@ -27,8 +27,6 @@ from .graph import Progress, Rectangle, SweepState, TileRow
 from .slabs import BestCells, Slab, Slabs, SweepResult
 from .tile import Area, Hits, Limits, TileJob, TileResult, Want
 
-#: No cell of a local comparison has this score.
-NEVER = LOCAL_LIMIT
 #: So many cells are collected at most where fewer were too few.
 MANY = 1 << 20
 
@@ -240,8 +238,9 @@ def by_parts(
         for area in parts.areas:
             part = parts.begin(area)
             assert part is not None
-            # (without the search for a best cell, another kernel would have to be built)
-            parts.take(area, tile(replace(part, threshold=NEVER) if ignored(area) else part))
+            if ignored(area):  # (without the search for a best cell: that is another build)
+                part = replace(part, threshold=LOCAL_LIMIT)  # no cell has this score
+            parts.take(area, tile(part))
     found = TileResult(
         bottom.read(0, n) if job.bottom else None,
         right.read(0, m) if job.right else None,

@@ -37,7 +37,6 @@ class Area(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Its rows and columns."""
         return self.row_end - self.row, self.column_end - self.column
 
     @property
@@ -132,7 +131,6 @@ class Hits(Sequence[Hit]):
 
     @cached_property
     def cells(self) -> Cells:
-        """The hits as an array."""
         return best_first(self.some, self.most)
 
     def moved(self, rows: int, columns: int) -> Cells:
@@ -267,8 +265,7 @@ class TileJob:
 
     @property
     def transposed(self) -> TileJob:
-        """The same tile with rows and columns exchanged, for a symmetric scoring.  The best cells
-        of equal ones are others."""
+        """Rows and columns exchanged, for a symmetric scoring; of equal best cells others count."""
         known = replace(self, top=self.above, after=self.after and self.after[::-1])
         return swapped(known, "query target", "top left", "bottom right", "rows columns")
 

@@ -71,9 +71,8 @@ COUNT_RUNS, PACK_RUNS = (
 )
 
 
-def batch_spec(header: str, score: str, tops: bool = False, boxes: bool = False) -> KernelSpec:
-    """The kernel for a header of lanes and a score file of cl/batch; ``tops``: with `Tops`;
-    ``boxes``: of boxes of a matrix."""
+def batch_spec(header: str, score: str, tops: bool, boxes: bool) -> KernelSpec:
+    """The kernel for a header of lanes and a score file of cl/batch: with `Tops`?  Of boxes?"""
     permute = ("permute",) if score == "positions" else ()
     names = (*permute, score, "scratch", "encode", "endpoint", "starts", "borders", "group")
     files = ["base.clh", "batch/base.clh", header, "recurrence.clh"]
@@ -84,9 +83,8 @@ def batch_spec(header: str, score: str, tops: bool = False, boxes: bool = False)
 
 
 class BatchEngine:
-    """Aligns batches of pairs on one OpenCL device.  ``lanes``: the name of a plan's lane set,
-    which includes the lanes for pairs.  ``scoring``: a clamped one.  ``ends``: the free ends as
-    bits (`FreeEnd`)."""
+    """Aligns batches of pairs on one OpenCL device.  ``lanes``: the name of a plan's lane set.
+    ``scoring``: a clamped one.  ``ends``: the free ends as bits (`FreeEnd`)."""
 
     def __init__(self, runtime: Runtime, lanes: str, scoring: Scoring, local: bool, ends: int):
         self.runtime, self.scoring = runtime, scoring

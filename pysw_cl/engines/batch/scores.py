@@ -98,11 +98,8 @@ def path_reach(
     same optimal paths to that end, if its left border is not higher than H there: not with the
     target's leading end free.  H of its other cells is not too high, so no other end comes first.
     """
-    if (
-        scoring.gap_extend == 0
-        or (not local and not ends & FreeEnd.LEAD_QUERY)
-        or ends & ~FREE_QUERY
-    ):
+    from_anywhere = local or ends & FreeEnd.LEAD_QUERY
+    if scoring.gap_extend == 0 or not from_anywhere or ends & ~FREE_QUERY:
         return None
     rows = m.astype(np.int64)
     least = 0 if local else -(scoring.gap_open + rows * scoring.gap_extend)
@@ -174,7 +171,6 @@ class Tables:
         return (small and lanes.bytes) or "lookup"
 
     def arguments(self, file: str) -> dict[str, Any]:
-        """The arguments of a score file."""
         if file == "compare":
             mismatch, match = self.matrix.tolist()
             return {"match": match, "mismatch": mismatch}
@@ -190,10 +186,8 @@ class Tables:
         """The arguments with which a traceback scores letters, or codes that are ``kept``."""
         scoring = self.scoring
         if kept:
-            return {
-                "matrix": self.matrix,
-                "wide": 0 if self.kind == "compare" else self.letters + 1,
-            }
+            wide = 0 if self.kind == "compare" else self.letters + 1
+            return {"matrix": self.matrix, "wide": wide}
         codes = np.concatenate([scoring.query_encoding, scoring.target_encoding])
         return {
             "codes": np.where(codes == NO_CODE, 0, codes).astype(np.uint8),

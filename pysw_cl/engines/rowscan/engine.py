@@ -163,7 +163,6 @@ def _by_one_launch(
 def _by_three_launches(
     plan: RowscanPlan, job: TileJob, buffers: Buffers, values: Values, kernels: list[BoundKernel]
 ) -> Swept:
-    """Compute a tile in three launches a row."""
     (m, n), read = job.size, buffers.read
     groups = -(-n // plan.segment)
     columns, portions = groups * plan.segment, -(-groups // plan.segment)
@@ -220,16 +219,10 @@ KERNELS = {
         "right_x best_score best_row best_column least:int hits capacity:int filled"
     ),
 }
-#: Each form: its file, its kernels with their arguments, and what runs them.
-ONE = (
-    "rowscan/rowscan.cl",
-    {
-        "rowscan": (
-            "query target m:int n:int gap_open:int gap_extend:int top_h top_x level:int columns "
-            "corner:int bottom_h bottom_x bottom:int ticket segments:int record least:int hits "
-            "capacity:int"
-        )
-    },
-    _by_one_launch,
+_ARGUMENTS = (
+    "query target m:int n:int gap_open:int gap_extend:int top_h top_x level:int columns corner:int "
+    "bottom_h bottom_x bottom:int ticket segments:int record least:int hits capacity:int"
 )
+#: Each form: its file, its kernels with their arguments, and what runs them.
+ONE = "rowscan/rowscan.cl", {"rowscan": _ARGUMENTS}, _by_one_launch
 THREE = "rowscan/three_launches.cl", KERNELS, _by_three_launches

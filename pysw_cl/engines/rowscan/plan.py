@@ -79,7 +79,6 @@ class RowscanPlan(StriplessPlan):
 
     @property
     def segment(self) -> int:
-        """Columns of a segment."""
         return self.T * self.alpha
 
     def groups_of(self, columns: int) -> int:

@@ -72,8 +72,7 @@ class SearchEngine:
 
 
 class Pairs(SearchEngine):
-    """Compares pair by pair, and so a few subjects as well, those that another engine's lanes do
-    not suit."""
+    """Compares pair by pair, also the few subjects that another engine's lanes do not suit."""
 
     def of(self, query: Letters, subjects: SequenceSet) -> Scores:
         """The scores of a query with some subjects."""

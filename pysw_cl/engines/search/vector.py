@@ -93,8 +93,7 @@ class Streams:
         return cls(taken, bounds, np.array(letters, np.int64))
 
     def cuts(self, most: int) -> list[int]:
-        """The first group of each launch, and the number of all; a launch sweeps about ``most``
-        letters."""
+        """The first group of each launch of about ``most`` letters, and the number of all."""
         ends = np.cumsum(self.letters)
         launch = (ends - 1) // max(1, most)
         firsts = np.flatnonzero(np.diff(launch, prepend=-1))
@@ -223,8 +222,7 @@ class VectorSearch(SearchEngine):
         buffers: Buffers,
         done: Callable[[int], None],
     ) -> Scores:
-        """Sweep ``some`` subjects in lanes of a width; returns the scores of all, theirs among
-        them."""
+        """Sweep ``some`` subjects in lanes of a width; the scores of all, theirs among them."""
         streams, places = self._streams(held, some, width, buffers)
         m, lanes = given["m"], self.lanes.pairs(width)
         defines = {"R": COLUMNS, "WIDTH": width, "LOCAL": int(self.local)}

@@ -23,15 +23,12 @@ GROUP = 128
 PIECE = 1 << 22
 
 FILES = "base.clh", "wavefront/compressed_edge.cl"
-#: The arguments with which both kernels begin and end.
-FIRST, LAST = ("compressed", "groups:int"), ("h_at:long", "x_at:long")
-COMPRESS = KernelSpec(
-    "compress_edge",
-    FILES,
-    (*FIRST, "raw_capacity:int", "count:int", "unreachable:int", "source", *LAST),
-)
-EXPAND = KernelSpec(
-    "expand_edge", FILES, (*FIRST, "first:int", "stride:int", "count:int", "gaps:int", "to", *LAST)
+COMPRESS, EXPAND = (
+    KernelSpec(name, FILES, tuple(f"compressed groups:int {own} h_at:long x_at:long".split()))
+    for name, own in (
+        ("compress_edge", "raw_capacity:int count:int unreachable:int source"),
+        ("expand_edge", "first:int stride:int count:int gaps:int to"),
+    )
 )
 
 

@@ -53,8 +53,7 @@ class TileWord(IntEnum):
 
 
 class SourceWord(IntEnum):
-    """64-bit words: places of a tile's edges among another tile's special rows and columns
-    (cl/wavefront/tile_edges.cl)."""
+    """64-bit words: places of edges among another tile's special lines (tile_edges.cl)."""
 
     #: Places of the top edge's H and F^.
     TOP_H = 0

@@ -174,7 +174,6 @@ class DeviceMoves:
             return begin_traceback(*moves, [Start(row, column, state, 0, 1)], buffers, buffers)()[0]
 
     def release(self) -> None:
-        """Give the device memory back."""
         moves, self._dirs = self._dirs, None
         if moves is not None:
             self._retained.give(moves)

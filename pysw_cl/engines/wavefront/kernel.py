@@ -52,12 +52,9 @@ def kernel_spec(
     striped: bool = False,
     limited: bool = True,
 ) -> KernelSpec:
-    """The wavefront kernel of a form ("ticketed", "two-phase"), a lane set and a score file.
-
-    ``widths``: of the narrow lanes; None: all that the set has.  ``tiles``: the kernel's file in
-    the ticketed form.  ``striped``: are all narrow lanes at the same column?  ``limited``: does a
-    profile limit its registers?
-    """
+    """The wavefront kernel of a form, a lane set and a score file.  ``widths``: of the narrow
+    lanes; None: all that the set has.  ``tiles``: the kernel's file in the ticketed form.
+    ``limited``: does a profile limit its registers?  ``striped``: see `Program`."""
     lane_set, many = LANE_SETS[lanes], tiles != "one_tile"
     widths = lane_set.widths if widths is None else widths
     whole, narrow = [width for width in widths if width != MIXED], lane_set.narrow or ""
@@ -177,7 +174,6 @@ def backwards(target: Codes, T: int, pad: int) -> Codes:
 
 
 def query_codes(job: TileJob, grid: Grid, scores: Mapping[str, Any]) -> Codes:
-    """A tile's query with its padding."""
     codes = np.full(grid.padded_rows, scores["query_pad"], job.scoring.source.code)
     codes[: grid.m] = job.query
     return codes

@@ -157,7 +157,6 @@ class RunningPipeline:
         return len(self._begun) < self._slots - 1 and room
 
     def _taken(self, one: TileRun) -> bool:
-        """Are all tickets of a tile taken?"""
         if not running(self.runtime, one.event):
             return True
         side = self.runtime.beside(self._count % self._slots)  # its queue is idle
@@ -165,7 +164,6 @@ class RunningPipeline:
             return bool(buffers.read(one.made["ticket"], 1)[0] >= one.tickets)
 
     def _begin(self, job: TileJob) -> None:
-        """Enqueue the next tile."""
         index, count = self._count % self._slots, self._count
         if index == len(self._sides):
             side = self.runtime.beside(index)

@@ -42,12 +42,7 @@ class SectionsRun(StripsRun):
     """The computation of one tile in sections: :meth:`run` computes, :meth:`result` reads it."""
 
     def __init__(
-        self,
-        runtime: Runtime,
-        execution: InSections,
-        job: TileJob,
-        buffers: Buffers,
-        capacity: int = 0,
+        self, runtime: Runtime, execution: InSections, job: TileJob, buffers: Buffers, capacity: int
     ) -> None:
         super().__init__(runtime, execution, job, buffers, capacity)
         self.execution, self.layout = execution, execution.layout
@@ -197,8 +192,7 @@ class SectionsRun(StripsRun):
         self._launch(refused, True, buffers)
 
     def _launch(self, which: NDArray[np.int64], again: bool, buffers: Buffers) -> None:
-        """Enqueue the sweep of some sections: from left of their first column, or ``again`` from
-        that column."""
+        """Sweep some sections from left of their first column, or ``again`` from that column."""
         grid, sections, flat = self.grid, self.sections, self.program.flat
         right = self.execution.stores_right
         starts, ends = self.starts[which], self.ends[which]

@@ -46,11 +46,8 @@ FEW = 64
 
 
 class StripsRun:
-    """The computation of one tile in strips, which follow each other or lie in sections.
-
-    ``capacity``: at most so many cells of at least the job's threshold are collected; 0: only the
-    best cell.
-    """
+    """The computation of one tile in strips, which follow each other or lie in sections.  At most
+    ``capacity`` cells of at least the job's threshold are collected; 0: only the best cell."""
 
     #: Buffers by the names of the kernel's arguments.
     made: dict[str, Any]
@@ -138,10 +135,7 @@ class Link(NamedTuple):
 
 
 class TileRun(StripsRun):
-    """The computation of one tile: :meth:`run` starts it, :meth:`result` waits for it.
-
-    ``link``: the tile's place in a pipeline, if any.
-    """
+    """The computation of one tile: :meth:`run` starts it, :meth:`result` waits for it."""
 
     def __init__(
         self,
@@ -231,7 +225,6 @@ class TileRun(StripsRun):
         return kernel
 
     def run(self) -> None:
-        """Enqueue all launches."""
         if self.program.form != "ticketed":
             self._two_phase()
             return
@@ -323,8 +316,7 @@ def given_of(
 
 
 def of_four(codes: Codes) -> bool:
-    """Are these none but the first four letters of the alphabet?  The first ones are looked at
-    first: they tell most proteins."""
+    """Are these none but the first four letters of the alphabet?  `FEW` tell most proteins."""
     return all(int(letters.max()) < 4 for letters in (codes[:FEW], codes))
 
 

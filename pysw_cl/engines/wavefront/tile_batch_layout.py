@@ -49,12 +49,9 @@ class TileSet:
     scoring: Scoring
 
     def lines(self, grid: Grid) -> Ints:
-        """The line of its bus that each strip of a tile reads.  Strips alternate between two lines,
-        but special rows have lines of their own."""
-        lines = np.arange(grid.strips + 1, dtype=np.int32) & 1
-        rows = np.arange(0, grid.strip_rows * (grid.strips + 1), self.steps[0])
-        lines[rows // grid.strip_rows] = TOP_LINE + np.arange(len(rows))
-        return lines
+        """See `Grid.bus_lines`; the first special row is the top edge, in line `TOP_LINE`."""
+        rows = range(0, grid.strip_rows * (grid.strips + 1), self.steps[0])
+        return grid.bus_lines(tuple(rows))[: grid.strips + 1]
 
     @property
     def columns(self) -> Ints:

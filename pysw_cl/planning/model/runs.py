@@ -69,7 +69,6 @@ class Work:
 
     @property
     def on_device(self) -> Work:
-        """What the device does of it."""
         own = {of: self.counts[of] for of in self.counts if of[0] == "held" or of[1] in ON_DEVICE}
         return Work(self.strips, Counter(own))
 
@@ -83,7 +82,6 @@ class Work:
         return found
 
     def seconds(self, times: Machine) -> float:
-        """What it takes."""
         taken = 0.0
         for one in self.strips:
             line = times.pace(one.subject).line(one.plan.alpha, one.wave.share)

@@ -79,7 +79,6 @@ class Line(NamedTuple):
         return wave.columns * pace + wave.hops * self.hop, chained * pace + waits * self.hop
 
     def seconds(self, wave: Wave, chunk: Count) -> Count:
-        """What a tile takes."""
         return np.maximum(*self.both(wave, chunk)) + wave.turns * self.turn + self.tile
 
 
@@ -181,7 +180,6 @@ class Machine:
         return Machine({**self.by_subject, **more}, self.schedulers)
 
     def on(self, schedulers: int) -> Machine:
-        """The same times on so many schedulers."""
         return Machine(self.by_subject, schedulers)
 
     def known(self, subject: str) -> str | None:
@@ -193,7 +191,6 @@ class Machine:
         return subject
 
     def of(self, subject: str) -> Numbers:
-        """The times of a subject."""
         return self.by_subject.get(self.known(subject) or "", {})
 
     def pace(self, subject: str) -> Pace:

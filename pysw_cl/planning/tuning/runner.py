@@ -102,7 +102,6 @@ class Runner:
 
     @property
     def runs(self) -> int:
-        """How many runs there were."""
         return sum(map(len, self._taken.values()))
 
     @property

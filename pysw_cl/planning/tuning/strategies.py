@@ -40,7 +40,6 @@ class Space:
         object.__setattr__(self, "candidates", own)
 
     def build(self, values: Values) -> Build:
-        """The build that these values need."""
         return tuple(values[name] for name in self.candidates if name in self.building)
 
     def line(self, centre: Values, name: str) -> list[Values]:
@@ -88,7 +87,6 @@ class Coordinate:
     builds: int = 3
 
     def rounds(self, space: Space, ranking: Ranking) -> Iterator[Sequence[Values]]:
-        """See :class:`Strategy`."""
         free = [name for name in space.candidates if name not in space.building]
         building = [name for name in space.candidates if name in space.building]
 
@@ -115,7 +113,6 @@ class Exhaustive:
     """Everything at once: what other strategies are held against."""
 
     def rounds(self, space: Space, ranking: Ranking) -> Iterator[Sequence[Values]]:
-        """See :class:`Strategy`."""
         yield space.every()
 
 
@@ -126,5 +123,4 @@ class Given:
     values: Sequence[Values]
 
     def rounds(self, space: Space, ranking: Ranking) -> Iterator[Sequence[Values]]:
-        """See :class:`Strategy`."""
         yield self.values
