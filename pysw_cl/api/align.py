@@ -335,10 +335,7 @@ def align_top(
         At most ``k``, by decreasing score; empty if nothing scores ``min_score``.  The ``stats`` of
         each are what it took after the one before.
 
-    Raises
-    ------
-    InputError, DeviceError
-        As ``align``.
+    Raises as ``align``.
     """
     given = locals()
     return align_top_with(a, b, made_of(TopOptions, given), made_of(Resources, given))

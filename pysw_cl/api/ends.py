@@ -93,10 +93,7 @@ def best_ends(
         first.  On the minus strand an alignment ends where the query that it has begins: that place
         is ``query_end``, and the last one comes first.
 
-    Raises
-    ------
-    InputError, DeviceError
-        As ``align``.
+    Raises as ``align``.
     """
     given = locals()
     options = made_of(EndsOptions, {**given, "output": "ends"})
@@ -200,13 +197,8 @@ def trace_ends(
         One for each row of ``ends``, in that order.  ``stats`` of the first are what all of them
         took; those of the others are empty.
 
-    Raises
-    ------
-    InputError
-        If the score of an end is not the best score of an alignment that ends there, and for
-        sequences, scorings, options and plans that cannot be used (its subclasses say which).
-    DeviceError
-        If there is no usable device, or it fails or runs out of memory.
+    Raises as ``align``, and InputError if the score of an end is not the best score of an alignment
+    that ends there.
     """
     given = locals()
     options = made_of(TraceOptions, given)

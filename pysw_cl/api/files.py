@@ -83,13 +83,9 @@ def write(
     **asked
         With ``pairs``: the arguments that `align_many` was given.
 
-    Raises
-    ------
-    InputError
-        For results that the format cannot hold, such as proteins in SAM, for results without a
-        path where it needs one, and for nucleotides and proteins together.
-    FileError
-        If the file cannot be written.
+    Raises InputError for results that the format cannot hold, such as proteins in SAM, for results
+    without a path where it needs one, and for nucleotides and proteins together; and FileError if
+    the file cannot be written.
     """
     path = place_of(path, "write")
     name = _format(path, format)
@@ -140,14 +136,8 @@ def read(
         given), ``strand``, ``score``, ``matches``, ``columns``, ``runs`` (the path, along the
         target) and ``more``; None for what the file does not say.
 
-    Raises
-    ------
-    InputError
-        For a format that is not known or has no reader.
-    FileError
-        For a file that cannot be read.
-    FormatError
-        For a damaged one, with the number of the line.
+    Raises InputError for a format that is not known or has no reader, FileError for a file that
+    cannot be read, and FormatError for a damaged one, with the number of the line.
     """
     path = place_of(path, "__iter__")
     name = _format(path, format)
@@ -316,12 +306,8 @@ def write_sequences(
     width : int, optional
         Letters on a line of FASTA.
 
-    Raises
-    ------
-    InputError
-        For what is no sequence or cannot be in such a file; it says which one.
-    FileError
-        If the file cannot be written.
+    Raises InputError for what is no sequence or cannot be in such a file, saying which one, and
+    FileError if the file cannot be written.
     """
     place = place_of(path, "write")
     if format is None:

@@ -102,12 +102,8 @@ def align_many(
         With ``min_score`` there is a row for each pair that reaches it, which begins with ``pair``
         (int64): the pair's number, counted from 0.
 
-    A gap of k letters costs ``open + k * extend``.
-
-    Raises
-    ------
-    InputError, DeviceError
-        As `align`; the message begins with the number of the pair, counted from 0.
+    A gap of k letters costs ``open + k * extend``.  Raises as `align`; the message begins with the
+    number of the pair, counted from 0.
 
     The method (one pair in each vector lane) is that of Rognes (2011, BMC Bioinformatics 12:221),
     with both sequences different in every lane; matches and columns are carried along with scores.
@@ -159,25 +155,12 @@ def align_paths(
 ) -> PairPaths:
     """What `align_many` finds with output "path", as arrays: no Python object is made for a pair.
 
-    Parameters
-    ----------
-    pairs, mode, free_ends, sub_score, gap_cost, wildcard, iupac, unknown, allow_odd_scoring,
-    device, plan, progress, strand, left_align
-        As for `align_many`; ``pairs`` is read to its end before the work starts.
+    The arguments are those of `align_many`; ``pairs`` is read to its end before the work starts.
+    A gap of k letters costs ``open + k * extend``.  Raises as `align_many`.
 
-    Returns
-    -------
-    PairPaths
-        ``paths["score"]`` is a column; ``runs`` and ``offsets`` are the paths as BAM has them;
-        ``rows`` is the structured array without the CIGARs, ``cigar`` an array of str, and
-        ``table()`` the array of `align_many`, made when they are read.
-
-    A gap of k letters costs ``open + k * extend``.
-
-    Raises
-    ------
-    InputError, DeviceError
-        As `align_many`.
+    ``paths["score"]`` is a column; ``runs`` and ``offsets`` are the paths as BAM has them; ``rows``
+    is the structured array without the CIGARs, ``cigar`` an array of str, and ``table()`` the array
+    of `align_many`, made when they are read.
     """
     given = locals()
     options = made_of(ManyOptions, {**given, "output": "path"})

@@ -71,19 +71,13 @@ def score_statistics(
     device, plan
         As for `align`: on what random pairs are compared, if that is needed.
 
-    Returns
-    -------
-    ScoreStatistics
-        NCBI's, where BLAST+ has them for this matrix and gap cost and no composition is given.
-        Else they are fitted, once, to the scores of 100,000 random pairs, and kept beside the
-        user's profiles; the same ones on every device.
+    They are NCBI's, where BLAST+ has them for this matrix and gap cost and no composition is given.
+    Else they are fitted, once, to the scores of 100,000 random pairs, and kept beside the user's
+    profiles; the same ones on every device.
 
-    Raises
-    ------
-    ScoringError
-        Where scores of unrelated sequences follow no such law: the mean score of two letters is not
-        negative, none is positive, or gaps cost so little that local alignments run through
-        whole sequences (the linear phase).
+    Raises ScoringError where scores of unrelated sequences follow no such law: the mean score of
+    two letters is not negative, none is positive, or gaps cost so little that local alignments run
+    through whole sequences (the linear phase).
     """
     if isinstance(sub_score, PositionMatrix):
         matrix, scoring = sub_score, sub_score.scoring(gap_cost)
