@@ -223,8 +223,7 @@ def _gaps(found: PairResults, m: Ints, n: Ints) -> tuple[Ints, Ints, Ints]:
 
     scikit-bio leaves out the first and the last run of a path with free ends if they are gaps.
     These are always the free gaps: a path stops at the border, where a gap would cost something,
-    and of equal ends the first is taken.
-    """
+    and of equal ends the first is taken."""
     assert found.paths is not None
     values, (words, offsets) = found.values, found.paths.joined()
     sides = ((values[f"{side}_end"], values[f"{side}_start"]) for side in ("query", "target"))

@@ -150,8 +150,7 @@ def search(
         As `align`.
 
     Method: every score is computed (Smith & Waterman 1981, J Mol Biol 147, 195-197), as by CUDASW++
-    (Liu, Wirawan & Schmidt 2013, BMC Bioinformatics 14:117); nothing is filtered by default.
-    """
+    (Liu, Wirawan & Schmidt 2013, BMC Bioinformatics 14:117); nothing is filtered by default."""
     given = locals()
     options = made_of(SearchOptions, given)  # checked before the database is read
     return _closing(searcher_of(given), queries, options, progress)

@@ -38,13 +38,9 @@ class Stats(Costs):
         self.add_cost(other)
         for name, time in other.kernel_seconds.items():
             self.kernel_seconds[name] = self.kernel_seconds.get(name, 0.0) + time
-        self.seconds += other.seconds
         self.device_bytes = max(self.device_bytes, other.device_bytes)
-        self.pruned += other.pruned
-        self.recomputed += other.recomputed
-        self.failed += other.failed
-        self.prefiltered += other.prefiltered
-        self.left_out += other.left_out
+        for name in ("seconds", "pruned", "recomputed", "failed", "prefiltered", "left_out"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def plus(self, other: Stats) -> Stats:
         """The cost of two runs, one after the other."""

@@ -314,22 +314,8 @@ def make_scoring(
     unknown: str = ERROR,
     iupac: str = MISMATCH,
 ) -> Scoring:
-    """The scoring for what a user gives.
-
-    ``sub_score``: (match, mismatch), the name of a matrix (NCBI's and scikit-bio's names), the path
-    of a file in NCBI's format, a scikit-bio ``SubstitutionMatrix``, one of Biopython's matrices, or
-    (array, letters) with a square array of up to 64 letters, rows for the query, or
-    (array, `Alphabet`).
-    With (match, mismatch) the letters are A C G T, U = T, and the IUPAC ambiguity letters.
-    A protein matrix without U, O or J takes them, too (`with_stand_ins`).
-    ``gap_cost``: (open, extend), or one number for a linear cost (open 0): a gap of length k
-    costs ``gap_open + k * gap_extend``, both given as positive numbers.  None: what is usual for a
-    named matrix (`USUAL_GAPS`), else (3, 2).
-    ``wildcard``: one letter that scores 0 against everything and counts as a match with nothing,
-    and so do the letters that are scored as it is: of a matrix that lacks them U as C and O as X.
-    ``unknown``: "error", or a letter of the alphabet as which every other letter is taken.
-    ``iupac``: with (match, mismatch), are ambiguity letters "mismatch", which never match, not even
-    themselves, or "match": two letters match if the sets of bases that they stand for share one?
+    """The scoring for what a user gives, as `align` takes it: a gap of length k costs
+    ``gap_open + k * gap_extend``, both given as positive numbers.
 
     All numbers may be integers or halves; with a half anywhere, all are doubled and ``scale`` is
     2.  Raises ScoringError for anything else, for numbers of 2**20 or more, and for an alphabet
