@@ -53,8 +53,7 @@ def argument_macros(prefix: str, arguments: Mapping[str, str]) -> tuple[str, str
 
 
 def scored_files(header: str, score: str) -> tuple[str, ...]:
-    """What precedes kernels with the 32-bit lanes of a ``header`` and the scores of a score file,
-    as items of `KernelSpec.files`."""
+    """What precedes kernels with 32-bit lanes and scores, as items of `KernelSpec.files`."""
     fixed = "base.clh", "names.clh", "platform.clh", "WIDTH=32", header
     scores = *argument_macros("SCORE", SCORES[score]), f"score/{score}.clh"
     return *fixed, *scores, "recurrence.clh"
@@ -72,9 +71,8 @@ def scored_spec(
 def bind(
     kernel: BoundKernel, buffers: Buffers, values: Mapping[str, Any], later: Collection[str] = ()
 ) -> None:
-    """Set all arguments of a kernel to ``values``, which may have other names, too; None becomes a
-    buffer of four bytes.  ``later``: arguments that each launch sets.  Raises InternalError if an
-    argument is missing."""
+    """Set a kernel's arguments to ``values``, which may have others, too; None becomes a buffer of
+    four bytes.  ``later``: those that each launch sets.  Raises InternalError if one is missing."""
     names = kernel.spec.places
     missing = names.keys() - values.keys() - set(later)
     if missing:

@@ -64,8 +64,7 @@ class HeldMatrix:
             raise
 
     def _made(self, whole: Rectangle) -> dict[str, Any]:
-        """The kernel's arguments.  They are bound at each launch, because other matrices of this
-        thread use the same kernel object."""
+        """The arguments, bound at each launch: matrices of a thread share a kernel object."""
         (m, n), scoring, forbidden = self._size, whole.scoring, whole.forbidden
         score = scoring.source.file
         pads, numbers, strips = scoring.source.pads(score), held_numbers(m, n), -(-m // HELD_LANES)
@@ -117,8 +116,7 @@ class HeldMatrix:
 
     def next(self, path: bool) -> HeldFound:
         """The best end, and the canonical path to it if ``path`` is set.  Every further call
-        forbids the pairs of letters that the last path aligns, too.  The last call has to have
-        asked for its path."""
+        forbids the pairs that the last path aligns, too; the last call has to have asked for it."""
         m, n = self._size
         asked = {"again": int(self._again), "path": int(path)}
         self._kernel.bind(**self._arguments, **asked).launch(1, 1)

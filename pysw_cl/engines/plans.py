@@ -94,9 +94,8 @@ def make_plan(
     wishes: Plan | Mapping[str, Any] | None = None,
     base: Plan | None = None,
 ) -> Plan:
-    """``base`` (None: the device's default plan) changed by ``wishes``: a Plan, or a mapping of
-    fields and parameters.  Raises PlanError for an unknown name, a wrong value, or a plan that the
-    device cannot run."""
+    """``base`` (None: the device's default) changed by ``wishes``: a Plan, or a mapping of fields
+    and parameters.  Raises PlanError for a wrong name or value, or if the device cannot run it."""
     facts = None if runtime is None else runtime.facts
     if base is None:
         base = Plan() if runtime is None else default_plan(runtime)

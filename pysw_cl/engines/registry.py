@@ -78,7 +78,6 @@ class Row:
     #: Makes the engine from the runtime of a device, if it needs one, and the wishes for its plan.
     make: Callable[[Any, Wishes], Engine]
     needs_device: bool
-    #: The class of its plans.
     plan: type[Plan]
     #: The plan of a device without wishes.
     default: Callable[[Runtime], Plan]

@@ -44,12 +44,10 @@ def _drop(*kept: dict[Any, Any], release: bool = False) -> None:
 
 
 class Pool:
-    """Buffers of a thread that are kept from job to job, and used by one job at a time.
-
-    The k-th request of a job gets an earlier job's k-th buffer if that is large enough.  Buffers
-    are released only all together, because a driver may wait until the device is idle before it
-    releases one.  Constants, by what they hold, and one large buffer are kept, too.
-    """
+    """Buffers of a thread that are kept from job to job, and used by one job at a time.  The k-th
+    request of a job gets an earlier job's k-th buffer if that is large enough.  Buffers are
+    released only all together, because a driver may wait until the device is idle before it
+    releases one.  Constants, by what they hold, and one large buffer are kept, too."""
 
     #: Does a job use it now?
     lent = False

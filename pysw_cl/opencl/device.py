@@ -91,7 +91,6 @@ class Runtime:
         #: Where the text of a kernel file comes from, by the file's name.
         self.source_of: Callable[[str], str] = kernel_source
         self.programs: dict[tuple[str, str], Any] = {}
-        #: The processes that build programs.
         self.building: dict[tuple[str, str], subprocess.Popen[bytes]] = {}
         #: What is done once the first launch of a program is over.
         self.unlaunched: dict[Any, Callable[[], object]] = {}
@@ -103,7 +102,6 @@ class Runtime:
         #: The profile that was found, and when that was right.
         self._looked_up: tuple[tuple[str | None, int], tuple[Profile, str]] | None = None
         self._facts: tuple[Any, DeviceFacts] | None = None
-        #: What threads keep.
         self._local = threading.local()
 
     @property
@@ -229,8 +227,7 @@ class Runtime:
         return self.kept("timed", lambda: self._with(times=KernelTimes()))
 
     def anew(self, salt: str) -> Runtime:
-        """A runtime of this device that has built nothing, with compiler options that no cache
-        knows: ``salt`` is a macro's value."""
+        """A runtime that has built nothing, with a macro's value, ``salt``, that no cache knows."""
         return self._with(salt=f"-DSALT={salt}", programs={}, unlaunched={}, building={})
 
     def having(self, profile: Profile) -> Runtime:

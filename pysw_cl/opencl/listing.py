@@ -180,12 +180,9 @@ _SAME = {"amd64": "x86_64", "x64": "x86_64", "arm64": "aarch64"}
 
 
 def identity_of(device: Any, info: DeviceInfo) -> Identity:
-    """A device as profiles name it.
-
-    The architecture of a CPU is the machine's ("x86_64", "aarch64"), that of an NVIDIA GPU its
-    compute capability ("sm_90"), that of an AMD GPU its compiler's name for it ("gfx90a"); "" where
-    the device does not say it.
-    """
+    """A device as profiles name it.  The architecture of a CPU is the machine's ("x86_64",
+    "aarch64"), that of an NVIDIA GPU its compute capability ("sm_90"), that of an AMD GPU its
+    compiler's name for it ("gfx90a"); "" where the device does not say it."""
     import pyopencl as cl
 
     def said(name: str) -> str:

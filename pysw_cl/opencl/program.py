@@ -78,10 +78,8 @@ def key_of(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Ke
 
 
 def build(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) -> Any:
-    """The program of ``spec``, from the runtime's cache or built now.
-
-    PyOpenCL and the driver keep binaries on disk by source, options, device and driver version.
-    """
+    """The program of ``spec``, from the runtime's cache or built now.  PyOpenCL and the driver keep
+    binaries on disk by source, options, device and driver version."""
     key = key_of(runtime, spec, defines)
     built = runtime.programs.get(key)
     if built is not None:  # without the lock: another thread may hold it for seconds to build
@@ -158,8 +156,7 @@ def known_built(runtime: Runtime, spec: KernelSpec, defines: Mapping[str, int]) 
 
 
 def _mark(runtime: Runtime, key: Key) -> Path | None:
-    """The file that says that a program was built; None if there is no cache folder, or if programs
-    are built in this process alone."""
+    """The file that says that a program was built; None: no cache folder, or built here alone."""
     folder = user_folder() if runtime.traits.builds_apart and not runtime.salt else None
     return None if folder is None else folder / "built" / _digest_of(runtime.info, key)
 

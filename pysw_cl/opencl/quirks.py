@@ -35,7 +35,6 @@ class Quirk:
     applies: Callable[[str, Any], bool]
     #: The traits that differ, by their names in :class:`pysw_cl.planning.facts.DeviceTraits`.
     then: dict[str, Any]
-    #: The reason.
     why: str
     #: Where it is documented.
     link: str

@@ -108,11 +108,9 @@ def whole_pipeline(tile: TileShape, given: Given) -> InStrips | None:
 
 def pipeline_rows(given: Given, m: int, n: int) -> tuple[int, int] | None:
     """The rows of the tiles of a pipeline that computes m x n cells, and what they should be
-    multiples of; None where tiles are better computed one by one.
-
-    ``depth`` tiles have at least the rows that the device computes at once.  Each ends where a
-    strip of any lanes that may compute it ends, and where a whole group of warps does.
-    """
+    multiples of; None where tiles are better computed one by one.  ``depth`` tiles have at least
+    the rows that the device computes at once.  Each ends where a strip of any lanes that may
+    compute it ends, and where a whole group of warps does."""
     plan, device, tuning = given.plan, given.device, given.plan.tuning.pipeline
     if m * n < tuning.least_cells or n > tuning.most_columns:
         return None
@@ -184,12 +182,10 @@ def in_strips(fits: Plan, score: str, tile: TileShape, given: Given, linked: boo
 
 
 def cut(tile: TileShape, given: Given, narrow: str | None) -> Sections | None:
-    """The sections of a tile; None if it is as fast without them, or computed without.
-
-    Values in the middle of a row are known not to be too low where H is never below 0, and where
-    all H of the top edge are equal.  Elsewhere they may depend on all columns before them.
-    ``narrow``: the score file of narrow lanes; None: there is none.
-    """
+    """The sections of a tile; None if it is as fast without them, or computed without.  Values in
+    the middle of a row are known not to be too low where H is never below 0, and where all H of the
+    top edge are equal.  Elsewhere they may depend on all columns before them.  ``narrow``: the
+    score file of narrow lanes; None: there is none."""
     plan, scoring, (m, n), largest = given.plan, given.scoring, tile.size, given.device.largest
     bus = 36 * n  # three lines of the bus, and overlaps
     able = not tile.rows and (given.local or tile.level) and plan.may_be_cut(m, n)

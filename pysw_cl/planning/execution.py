@@ -159,11 +159,9 @@ class InSections(Strips):
 
     @cached_property
     def layout(self) -> SectionsLayout:
-        """Where the edges of all sections are in their buffer.
-
-        Groups of flat sections have a line of ``chunk`` columns each, beside one that all read;
-        else lines are as long as the sections.  Where all cells of the top edge are equal only the
-        first left edge may differ from the others."""
+        """Where the edges of sections are in their buffer.  Groups of flat sections have a line of
+        ``chunk`` columns each, beside one that all read; else lines are as long as the sections.
+        Where all cells of the top edge are equal only the first left edge may differ."""
         sections, T, count = self.sections, self.grid.T, self.sections.count
         cuts = np.array(sections.cuts)
         swept = int((cuts[1:] - np.maximum(cuts[:-1] - sections.overlap, 0)).sum())

@@ -58,7 +58,6 @@ class DeviceFacts(DeviceTraits):
     #: Bytes of its memory, and of the largest allocation.
     memory: int
     largest: int
-    #: Compute units.
     units: int = 1
     #: The alignment of parts of a buffer, in bytes.
     part_align: int = 128

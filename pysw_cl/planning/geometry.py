@@ -76,12 +76,10 @@ class Launch:
 
 @dataclass(frozen=True)
 class Grid:
-    """How m rows and n columns are cut: strips of ``T * alpha`` rows, ``B`` blocks a strip.
-
-    In two phases (``form`` "two-phase"), which need n >= 2 B T, a launch computes blocks of one
-    external diagonal, and strip s delegates cells to strip s + B.  The "ticketed" form is one
-    launch of B groups, each of which takes the next strip and computes all of it.
-    """
+    """How m rows and n columns are cut: strips of ``T * alpha`` rows, ``B`` blocks a strip.  In two
+    phases (``form`` "two-phase"), which need n >= 2 B T, a launch computes blocks of one external
+    diagonal, and strip s delegates cells to strip s + B.  The "ticketed" form is one launch of B
+    groups, each of which takes the next strip and computes all of it."""
 
     m: int
     n: int

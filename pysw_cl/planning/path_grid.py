@@ -66,8 +66,7 @@ def special_lines(
 ) -> tuple[list[int], list[int], bool]:
     """The special rows and columns of an m x n matrix in tiles of this ``shape``, from 0 to m and
     to n, and whether they are compressed: only in one tile, and if there can be more of them then.
-    Rows end strips.  ``fits(lines)``: can so many lines each way be compressed on the device?
-    (None: no.)"""
+    Rows end strips.  ``fits(lines)``: can so many lines each way be compressed (None: no)?"""
     tuning = tuning or plan.tuning.traceback
     pieces, compresses = most_pieces(tuning, m, n), False
     if fits is not None and shape == (m, n):

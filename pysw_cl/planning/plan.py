@@ -39,7 +39,6 @@ class Cut(NamedTuple):
     alpha: Count
     B: Count
     chunk: Count
-    #: How many sections there are.
     sections: Count
     #: Columns that each also sweeps left of its first.
     overlap: Count
@@ -90,12 +89,10 @@ class Plan(PlanFields):
         return replace(self, lanes=name, B=B, alpha=alpha, chunk=chunk)
 
     def for_size(self, m: int, n: int, rows: tuple[int, ...] = ()) -> Plan | None:
-        """This plan with the best alpha, B and chunk for a tile of m x n cells.
-
-        Strips have to end at all these special ``rows``.  None if no alpha does that, or, if the
-        lanes are not narrow, none of at least half the plan's.  CPUs try few values, because each
-        is another build of the kernel, and one for small tiles, padding included.
-        """
+        """This plan with the best alpha, B and chunk for a tile of m x n cells.  Strips have to end
+        at all these special ``rows``.  None if no alpha does that, or, if the lanes are not narrow,
+        none of at least half the plan's.  CPUs try few values, because each is another build of the
+        kernel, and one for small tiles, padding included."""
         lanes = self.lane_set
         fit = list(range(1, self.alpha + 1))
         if rows:

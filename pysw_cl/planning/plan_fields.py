@@ -74,7 +74,6 @@ class PlanFields:
     #: What is known of the device's speed, which no wish changes and which is not stored.
     machine: Machine = field(default=GENERIC, compare=False, repr=False)
 
-    #: What ``form`` may be.
     forms: ClassVar[tuple[str, ...]] = FORMS
 
     def tile_shape(self, m: int, n: int) -> tuple[int, int]:
@@ -149,8 +148,7 @@ class PlanFields:
 
     @classmethod
     def of_facts(cls: type[P], facts: Mapping[str, Any]) -> P:
-        """The plan that :meth:`facts` stored.  Raises PlanError for another version, or for an
-        unknown field or parameter."""
+        """The plan that `facts` stored.  Raises PlanError: another version, or an unknown name."""
         version = facts.get("version")
         if version != VERSION:
             raise PlanError(

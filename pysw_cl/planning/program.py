@@ -79,7 +79,6 @@ class Given:
     def narrow(self, columns: int) -> str | None:
         """The score file of narrow lanes for a target of so many columns; None: there are none, or
         they cannot compute these scores (:class:`pysw_cl.planning.lane_sets.NarrowScores`).
-
         "match" compares and selects.  "matrix" makes a query profile of bytes for each strip.
         "permute4" has the scores of four target letters in the bytes of a word."""
         plan, scoring, bounds = self.plan, self.scoring, self.scoring.bounds
@@ -166,8 +165,7 @@ def _heights(plan: Plan, alphas: tuple[int, ...], tile: TileShape) -> list[int]:
 
 
 def striped_rows(plan: Plan) -> float:
-    """How many rows of a lane at a lag take as long as those of a plan's lanes at the same column,
-    by the device's profile."""
+    """Rows of a lane at a lag that take as long as a plan's at the same column, by its profile."""
     own = plan.machine.of("striped")
     return own.get("row", 1.0) * plan.alpha + own.get("column", 0.0)
 
@@ -207,10 +205,9 @@ def seldom_waits(plan: Plan, columns: int) -> bool:
 
 def planned(given: Given, tile: TileShape, narrow: str | None, best: bool = False) -> Plan | None:
     """The plan for one tile; None if a special row is not at the end of a strip.  ``best``: is the
-    best of all cells looked for, in a launch of this tile alone?
-
-    ``narrow``: the score file of narrow lanes; None where the tile stores moves, has forbidden
-    pairs or blocks that are not proven to fit 16 bits, or scores that these cannot compute."""
+    best of all cells looked for, in a launch of this tile alone?  ``narrow``: the score file of
+    narrow lanes; None where the tile stores moves, has forbidden pairs or blocks that are not
+    proven to fit 16 bits, or scores that these cannot compute."""
     plan = given.plan.for_scores(narrow)
     if narrow is None:
         return plan.for_size(*tile.size, tile.rows)
@@ -223,12 +220,10 @@ def planned(given: Given, tile: TileShape, narrow: str | None, best: bool = Fals
 
 
 def widths_of(plan: Plan, given: Given, best: bool, apart: bool = False) -> tuple[int, ...]:
-    """The widths of narrow lanes for a tile.
-
-    8 and 11 bits need a local comparison with small scores and a search for the best cell, because
-    its score shows when they were exceeded.  11 bits also need scores by compare and select, and a
-    launch of one tile (not ``apart``), in which moves are not stored and cells are not collected.
-    """
+    """The widths of narrow lanes for a tile.  8 and 11 bits need a local comparison with small
+    scores and a search for the best cell, because its score shows when they were exceeded.  11 bits
+    also need scores by compare and select, and a launch of one tile (not ``apart``), in which moves
+    are not stored and cells are not collected."""
     widths, shows = set(plan.lane_set.widths), given.local and best
     if not shows or given.scoring.bounds.limit8 < 0:
         widths.discard(8)
@@ -249,7 +244,6 @@ class Program:
     #: Lanes of a strip of the tile's grid, and its form: "ticketed" or "two-phase".
     T: int
     form: str = "ticketed"
-    #: The widths of narrow lanes.
     widths: tuple[int, ...] = ()
     #: 0: no best cell; 1: the best cell; 2: collect all cells that reach the threshold.
     best: int = 0
@@ -261,7 +255,6 @@ class Program:
     skewed: bool = False
     #: Columns of an iteration of the main loop on the device, where lanes do not say it.
     unroll: int = 2
-    #: Warps of a work-group.
     warps: int = 1
     #: Does a launch compute many tiles?  Are they sections of one tile?
     many: bool = False

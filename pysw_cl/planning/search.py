@@ -14,7 +14,6 @@ WARPS, PROFILE_BYTES = 4, 49152
 UNIT_BYTES, GROUPS = 220_000, {8: 8, 22: 6, 24: 5, 32: 4}
 #: Operations of a turn for each row, and beside these; of a launch.
 ROW_OPERATIONS, TURN_OPERATIONS, LAUNCH_OPERATIONS = 14, 40, 50_000
-#: Schedulers of a compute unit.
 SCHEDULERS = 4
 #: Pairs that take more than this share of an even part of all turns are swept beside the others, by
 #: work-groups so large that they have a compute unit each: of so many warps by the most rows, of

@@ -81,7 +81,6 @@ class SectionsLayout:
 def span(scoring: Scoring, rows: int, excess: int, local: bool) -> int | None:
     """Columns after which no path from further left matters in a tile of so many ``rows``: its gaps
     cost more than ``rows`` matches and the ``excess`` give.  None where there is no bound.
-
     ``excess``: the highest H of the tile's edges above the floor, or, if the tile is not ``local``,
     above its top edge, whose H are all equal; of paths with a certain score, less that score."""
     extend = scoring.gap_extend
@@ -135,10 +134,8 @@ def _chosen(plan: Plan, machine: Machine, asked: Asked) -> Sections | None:
 
 def _soonest(plan: Plan, asked: Asked, seconds: float) -> Cut | None:
     """The cut that costs least, of equal ones that with the fewest sections; None if it costs so
-    many seconds or more.
-
-    With R rounds, in which each group takes a strip, there are at most ``R B / strips`` sections.
-    Fewer would be wider, so only so many are tried, for some R about the best one."""
+    many seconds or more.  In R rounds, where each group takes a strip, there are ``R B / strips``
+    sections at most.  Fewer would be wider, so only so many are tried, for R about the best one."""
     m, n, span, overlap, _, _, most = asked
     tuning, (alpha, B, chunk) = plan.tuning.sections, _every(plan.alphas, plan.groups, plan.chunks)
     strips, shared = -(-m // (plan.T * alpha)), plan.shared_sections(B)

@@ -70,10 +70,8 @@ def moves_bytes(m: Any, n: Any, T: int, alpha: int) -> Any:
 def warps_of(lanes: LaneSet, device: DeviceFacts, B: int, shared: int | None = None) -> int:
     """Warps of a work-group of the ticketed form, if B strips are swept at once: the same number on
     each of the schedulers of a compute unit.  1 if groups are no warps or single ones, or if the
-    device's work-groups are to be single warps (no schedulers).
-
-    ``shared``: the most warps that share a query profile in local memory, as those that sweep
-    sections can."""
+    device's work-groups are to be single warps (no schedulers).  ``shared``: the most warps that
+    share a query profile in local memory, as those that sweep sections can."""
     schedulers = device.schedulers
     if not lanes.of_warps or not schedulers or (lanes.local_profile and not shared):
         return 1
@@ -82,9 +80,8 @@ def warps_of(lanes: LaneSet, device: DeviceFacts, B: int, shared: int | None = N
 
 
 def sharing_warps(lanes: LaneSet, letters: int, T: int, alpha: int, chunk: int) -> int:
-    """How many warps of a work-group can share a query profile of so many ``letters`` at most: as
-    many as usual, if local memory holds that and a block's bus, letters and cells of each
-    (cl/lanes/warp32.clh)."""
+    """How many warps can share a query profile of so many ``letters`` at most: as many as usual, if
+    local memory holds that and a block's bus, letters and cells of each (cl/lanes/warp32.clh)."""
     words = 1 << max(0, (alpha - 1) // 4).bit_length()  # of an entry: 1, 2 or 4
     staged = chunk if chunk >= STAGED_LETTERS else STAGED_LETTERS
     stage = chunk + (staged + T) // 2 + 4 + 2 * (alpha + 3)

@@ -74,9 +74,8 @@ class Engine:
         return None
 
     def hold(self, whole: Rectangle, free_ends: tuple[bool, bool, bool, bool], paths: int) -> Any:
-        """A small matrix in which ``paths`` paths are wanted, or are there already (0: a score),
-        with the four free ends of a global comparison in scikit-bio's order
-        (`pysw_cl.engines.held.HeldMatrix`)."""
+        """A small matrix in which ``paths`` paths are wanted, or there already (0: a score), with
+        the free ends of a global comparison in scikit-bio's order (`engines.held.HeldMatrix`)."""
         return None
 
     def expect_path(self, whole: Rectangle, steps: tuple[int, int]) -> None:

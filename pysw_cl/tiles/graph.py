@@ -192,11 +192,10 @@ class SweepState:
     def rows(
         self, slab: Slab, rows: Iterable[int], columns: Callable[[int, int], Iterable[int]]
     ) -> Iterator[TileRow]:
-        """The tile rows of a slab from the first to the last one.
-
-        ``rows``: where they are cut, the ends of the slab included; ``columns(start, stop)``: where
-        a range of columns is.  One row may be taken as soon as the one before was; in a corridor,
-        when all tiles of that are done, after which the corridor may end the sweep."""
+        """The tile rows of a slab from the first to the last one.  ``rows``: where they are cut,
+        the ends of the slab included; ``columns(start, stop)``: where a range of columns is.  One
+        row may be taken as soon as the one before was; in a corridor, when all tiles of that are
+        done, after which the corridor may end the sweep."""
         corridor = self.corridor
         for row, row_end in pairwise(rows):
             left, above = self.edges.left.read(row, row_end), self.above

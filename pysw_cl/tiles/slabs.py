@@ -108,8 +108,7 @@ class TileMap:
 
     def in_sequences(self, frame: Frame, scale: int) -> TileMap:
         """This map of a frame's rows and columns as a map of the whole sequences.  Scores are
-        divided by ``scale``, the scoring's.  On the minus strand the order of the rows is
-        reversed."""
+        divided by ``scale``, the scoring's.  On the minus strand the rows' order is reversed."""
         if frame.row == frame.column == 0 and scale == 1 and not frame.minus:
             return self
         columns, scores = self.columns + frame.column, self.scores / scale
@@ -136,7 +135,6 @@ class BestCells:
         self.in_tiles = want.where == "all"
         self.in_last_row = want.where in ("last_row", "border")
         self.in_last_column = want.where in ("last_column", "border", "corner")
-        #: What was found so far.
         self.hits = Hits(NO_HITS.some, want.count)
         #: The score of the last of ``want.count``, among the first so many of them.
         self._least, self._chosen = 0, 0
@@ -278,11 +276,9 @@ class Slab:
 
 class Slabs:
     """How the rows ``[start, stop)`` of a sweep are cut into slabs, from top to bottom; each is
-    decided when it begins, in a pipeline before those above it are computed.
-
-    By default there is one slab; in a pipeline there are as many as are useful, each ending at the
-    next special row at the latest.  ``most``: the most rows and columns of a tile.
-    """
+    decided when it begins, in a pipeline before those above it are computed.  By default there is
+    one slab; in a pipeline there are as many as are useful, each ending at the next special row at
+    the latest.  ``most``: the most rows and columns of a tile."""
 
     start = 0
 

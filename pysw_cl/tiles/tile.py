@@ -156,7 +156,6 @@ class Hits(Sequence[Hit]):
         return len(self)
 
 
-#: No cell.
 NO_HITS = Hits(np.zeros((0, 3), np.int64))
 
 
@@ -191,7 +190,6 @@ class Bound:
     """What allows pruning: the best cell known, and how much a path can still gain.  The cell is
     counted in the rows and columns of the sweep, and may lie outside it."""
 
-    #: The best score known, and its cell.
     score: int
     row: int
     column: int
@@ -204,8 +202,7 @@ class Corridor(Protocol):
 
     def columns(self, row: int, row_end: int) -> tuple[int, int]:
         """The columns ``[start, stop)`` for rows ``[row, row_end)``, all counted from 0.  There is
-        at least one.  In the first tile row ``start`` is 0, and it never falls from one tile row to
-        the next."""
+        at least one.  ``start`` is 0 in the first tile row, and never falls after it."""
 
     def passed(self, row: int, column: int, edge: Edge) -> bool:
         """Take the bottom edge of the columns that ``columns`` gave last: the cells of row ``row``
@@ -333,7 +330,6 @@ class TileResult(Costs):
     #: the threshold.  Lanes of 11 bits know it where it is the best of all.  Elsewhere they give a
     #: number below that, or below the threshold, that no score exceeds.
     top: int | None = None
-    #: The moves, if they are stored.
     moves: StoredMoves | None = None
     #: Skipped cells.
     pruned: int = 0

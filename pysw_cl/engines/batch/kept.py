@@ -144,12 +144,11 @@ class RetainedMemory:
 
         self._own = Buffers(runtime)
         self._host: dict[str, Ints] = {}
-        #: Buffers that are lent now.
-        self.loans = 0
+        self.loans = 0  # buffers that are lent now
         self._free: dict[str, list[Any]] = {}
         self._text: Letters | None = None
-        #: Gives it back.
-        self.free = self._own.free
+        #: `Buffers.named` (the driver keeps a buffer that is released while a batch uses it).
+        self.get, self.free = self._own.named, self._own.free
         finalize(self, self.free)
 
     @property
@@ -162,11 +161,6 @@ class RetainedMemory:
         if name not in self._host or self._host[name].size < count:
             self._host[name] = np.empty(count, np.int32)
         return self._host[name][:count].reshape(shape)
-
-    def get(self, name: str, size: int) -> Any:
-        """The buffer of this name, with at least ``size`` bytes."""
-        # (the driver keeps one that is released while a batch uses it)
-        return self._own.named(name, size)
 
     def lend(self, name: str, size: int) -> Any:
         """A buffer of at least ``size`` bytes for one batch, which gives it back (`take_back`)."""

@@ -37,7 +37,6 @@ class Running:
 
     def __init__(self, runtime: Runtime, memory: RetainedMemory, at_once: bool) -> None:
         self._runtime, self._memory, self._at_once = runtime, memory, at_once
-        #: The batch's own buffers.
         self.buffers = Buffers(runtime)
         #: Buffers that it gives back, by name.
         self._lent: dict[str, Any] = {}

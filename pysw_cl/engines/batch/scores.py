@@ -131,12 +131,10 @@ class Tables:
 
     @classmethod
     def of(cls, scoring: Scoring) -> Tables:
-        """The tables of a clamped scoring.
-
-        "compare" suffices if the mismatch is not positive (padding mismatches) and exactly the
-        letters with equal codes match.  Otherwise each letter has a code of its own, and a letter
-        that matches nothing has another code on the target side; or the code is the letter's set.
-        """
+        """The tables of a clamped scoring.  "compare" suffices if the mismatch is not positive
+        (padding mismatches) and exactly the letters with equal codes match.  Otherwise each letter
+        has a code of its own, and a letter that matches nothing has another code on the target
+        side; or the code is the letter's set."""
         codes = np.concatenate([scoring.query_encoding, scoring.target_encoding])
         bad = min(0, scoring.lowest)
         if scoring.by_position:

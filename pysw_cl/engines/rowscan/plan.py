@@ -26,7 +26,6 @@ MOST_DECAY = 1 << 28
 RECORD_WORDS = 4
 #: The most groups that tell words of a column apart.
 MOST_GROUPS = 4000
-#: The form with three launches a row.
 THREE_LAUNCH = "three-launch"
 #: Its lanes: work-items.
 ITEMS = "scalar32"

@@ -29,10 +29,8 @@ def part_of(sequences: SequenceSet, first: int, stop: int) -> SequenceSet:
 
 class SearchEngine:
     """Searches on one or more devices, with a scoring, mode and free ends, which it is made with.
-
     One thread at a time calls it.  Sequences have any lengths, but no score leaves 32 bits: who
-    calls has asked `Bounds.check_range` about the longest ones.
-    """
+    calls has asked `Bounds.check_range` about the longest ones."""
 
     #: Letters of the subjects that are held at any time: of all parts, if they stay, else of two.
     most_letters: int

@@ -65,10 +65,9 @@ class Streams:
 
     @classmethod
     def of(cls, numbers: Any, lengths: Any, lanes: int, chained: bool) -> Streams:
-        """The streams of subjects with these ``numbers`` and ``lengths``, longest first.
-
-        Each lane of a group has the next subject.  ``chained``: where their lengths differ too
-        much, lanes go on with the longest subjects that fit, until the first one is swept."""
+        """The streams of subjects with these ``numbers`` and ``lengths``, longest first.  Each lane
+        of a group has the next subject.  ``chained``: where their lengths differ too much, lanes go
+        on with the longest subjects that fit, until the first one is swept."""
         order, counts, letters = deque[int](), deque[int](), list[int]()
         start, count, sizes = 0, len(lengths), lengths.tolist()
         sums = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])

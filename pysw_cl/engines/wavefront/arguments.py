@@ -149,9 +149,8 @@ def arguments_of(form: str, score: str, forbidden: bool, many: bool) -> dict[str
 
 
 def macros(arguments: Mapping[str, str]) -> tuple[str, ...]:
-    """What kernels make of the ``arguments``, as items of `KernelSpec.files`: their list
-    (WAVEFRONT_ARGS, WAVEFRONT_NAMES), the fields of `tile_t` and of `sweep_t`, and how a sweep
-    takes them over."""
+    """What kernels make of the ``arguments``, items of `KernelSpec.files`: their list
+    (WAVEFRONT_ARGS, WAVEFRONT_NAMES), fields of `tile_t` and `sweep_t`, how a sweep takes them."""
 
     def fields(names: Mapping[str, str]) -> str:
         return " ".join(f"{kind.replace('restrict', '')} {name};" for name, kind in names.items())

@@ -24,7 +24,6 @@ class TileWord(IntEnum):
 
     #: Rows; in a tile batch whole strips.
     ROWS = 0
-    #: Columns.
     COLUMNS = 1
     #: The first letter in the query.
     QUERY = 2
@@ -96,11 +95,9 @@ class StartWord(IntEnum):
 
 
 class FoundWord(IntEnum):
-    """32-bit words: the result of a traceback through tiles (cl/traceback/traceback.cl).
-
-    Behind them follow, for each tile, the row, column and state with which the path entered it and
-    the moves made before (-1: it did not).
-    """
+    """32-bit words: the result of a traceback through tiles (cl/traceback/traceback.cl).  Behind
+    them follow, for each tile, the row, column and state with which the path entered it and the
+    moves made before (-1: it did not)."""
 
     #: The last cell, in the coordinates of the corners, and the state there.
     ROW = 0

@@ -137,8 +137,7 @@ def in_time(runtime: Runtime, execution: InStrips) -> InStrips:
 
 
 def exact_sums(runtime: Runtime) -> bool:
-    """Does the device add all numbers of 11 bits right?  One that flushes denormal numbers to 0
-    does not.  It is asked once a process."""
+    """Does the device add numbers of 11 bits right, denormal ones, too?  Asked once a process."""
     asked = runtime.identity, key_of(runtime, EXACT_SUMS, SMALL_SCORES)
     if asked not in _exact:
         with Buffers(runtime) as buffers:
@@ -188,10 +187,8 @@ def target_codes(target: Codes, program: Program, scores: Mapping[str, Any]) -> 
 
 def left_parts(job: TileJob, grid: Grid, corner: int, left: Edge) -> tuple[list[Ints], list[Ints]]:
     """The left edge's H after the corner's, and its X, in parts, both extended to the padding rows.
-
     Padding gets a lower bound of row m's score in column 1, so that no padding row beats a cell of
-    row m.  It also replaces H(m, 0), which only the diagonal of the padding would read.
-    """
+    row m.  It also replaces H(m, 0), which only the diagonal of the padding would read."""
     m, scoring = grid.m, job.scoring
     last = int(left.h[m - 1])
     low = last if last < UNREACHABLE_BELOW else last - scoring.gap_open - scoring.gap_extend

@@ -28,12 +28,9 @@ from .tile import Link, TileRun, shape_of
 
 
 class RunningPipeline:
-    """A pipeline of tiles whose first one is ``job``.
-
-    All tiles have the same target, scoring and columns, and all but the last end where a strip
-    ends.  ``chosen``: how the first one is computed (`choose_pipeline`); ``note_memory`` gets the
-    bytes that the pipeline holds.
-    """
+    """A pipeline of tiles whose first one is ``job``.  All tiles have the same target, scoring and
+    columns, and all but the last end where a strip ends.  ``chosen``: how the first one is computed
+    (`choose_pipeline`); ``note_memory`` gets the bytes that the pipeline holds."""
 
     def __init__(
         self,
@@ -57,7 +54,6 @@ class RunningPipeline:
         #: The tile that was taken out last: its result uses its memory.
         self._done: TileRun | None = None
         self._count, self._strips = 0, 0  # tiles begun so far, and their strips
-        #: The tile that was begun last.
         self._last: TileRun | None = None
         try:
             self._ticket_bytes = runtime.facts.part_align
@@ -114,9 +110,8 @@ class RunningPipeline:
         return cells
 
     def take(self, bottom: bool) -> TileResult:
-        """Wait for the first tile and take it out.  Edges of its result that are still on the
-        device are valid until the next call.  ``bottom``: is its bottom edge wanted on the host?
-        The tile below it has it anyway."""
+        """Wait for the first tile and take it out.  Edges of its result on the device are valid
+        until the next call.  ``bottom``: is its bottom edge wanted on the host, too?"""
         self._release()
         result = self._begun[0].result(bottom)
         self._done = self._begun.pop(0)

@@ -157,8 +157,7 @@ class TileRun(StripsRun):
         self.done = False
 
     def _allocated(self) -> dict[str, Any]:
-        """The buffers of `InStrips.buffers` and of the link, by the names of the kernel's
-        arguments, with what the tile is given."""
+        """`InStrips.buffers` and those of the link, by arguments, with what the tile is given."""
         job, grid, program, buffers = self.job, self.grid, self.program, self.buffers
         asked: dict[str, Any] = dict(self.execution.buffers)
         asked.pop("table", None)  # that of `scores`
@@ -253,8 +252,7 @@ class TileRun(StripsRun):
                 self.runtime.queue.flush()
 
     def result(self, bottom_wanted: bool = True) -> TileResult:
-        """The tile's result, without moves.
-        ``bottom_wanted``: is the bottom edge read, if the job asks for it?"""
+        """The tile's result, without moves.  ``bottom_wanted``: is a bottom edge of it read?"""
         grid, job, made, stride = self.grid, self.job, self.made, self.stride
         right = self.edge(made["right_h"], made["right_x"], grid.m) if job.right else None
         bottom = None

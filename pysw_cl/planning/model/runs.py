@@ -127,9 +127,8 @@ def sweep_of(given: Given, m: int, n: int) -> Work:
 
 
 def swept_again(given: Given, m: int, n: int, extent: tuple[float, float]) -> Counter[Name]:
-    """What the traceback of a path through so many rows and columns of an m x n matrix does.  Grid
-    cells on the way are swept again if their moves take too much memory
-    (:mod:`pysw_cl.drivers.traceback`)."""
+    """What the traceback of a path through so many rows and columns of a matrix does.  Its grid
+    cells are swept again if their moves take too much memory (:mod:`pysw_cl.drivers.traceback`)."""
     plan, tuning = given.plan, given.plan.tuning.traceback
     if in_boxes(given, m, n):
         side = plan.tuning.boxes.side(max(extent), alone=True)

@@ -100,8 +100,7 @@ class Pace:
 
     def filled(self, before: Pace) -> dict[str, float]:
         """The times, and columns of all alphas that were measured ``before``: as much longer or
-        shorter as those of the alphas beside them.  Compilers make some alphas slow, which lasts.
-        """
+        shorter as those beside them.  Compilers make some alphas slow, which lasts."""
         found = dict(self.own)
         for share, measured in self.measured.items():
             ratios = {

@@ -31,7 +31,6 @@ from ...folders import cache_folder, kernels_digest, usual_cache
 
 #: What a file says it is, and its version.
 SCHEMA, VERSION = "pysw-cl profile", 1
-#: The most bytes of a file.
 MOST_BYTES = 64 << 20
 #: No parameter is larger, no time longer, in seconds, and no prediction further off.
 MOST_VALUE, MOST_SECONDS, MOST_SPREAD = 1e20, 10_000.0, 1000.0
@@ -39,7 +38,6 @@ MOST_VALUE, MOST_SECONDS, MOST_SPREAD = 1e20, 10_000.0, 1000.0
 Numbers = Mapping[str, float]
 #: The environment variable that names another folder, and its value for none.
 VARIABLE, OFF = "PYSW_CL_PROFILES", "off"
-#: The files that ship.
 SHIPPED = Path(__file__).with_name("shipped")
 #: The most letters of a device's name, and of a driver's, in the name of a file.
 NAME_LETTERS, DRIVER_LETTERS = 60, 40

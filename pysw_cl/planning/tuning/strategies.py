@@ -24,11 +24,9 @@ Ranking = Callable[[], Sequence[Values]]
 @dataclass(frozen=True)
 class Space:
     """The values that may be tried: a candidate of each parameter, if the constraint holds.
-
     ``start``: where the search begins, for example the defaults of a plan, or CUDAlign's rule B =
     units x resident blocks.  Its values become candidates.  ``building``: the parameters of which
-    another value needs another build of the kernel.  ``possible``: can these values run?
-    """
+    another value needs another build of the kernel.  ``possible``: can these values run?"""
 
     candidates: Mapping[str, Collection[Number]]
     start: Values
