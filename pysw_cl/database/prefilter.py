@@ -16,7 +16,7 @@ from ..engines.search.contract import SearchEngine
 from ..errors import InputError
 from ..results.stats import Stats
 from ..sequences.alphabet import NO_CODE, Letters, is_nucleotide
-from ..sequences.kmers import MIX, words
+from ..sequences.kmers import slots, words
 from ..sequences.parallel import in_threads
 from ..sequences.sequence_set import SequenceSet
 from ..sequences.view import COMPARED
@@ -101,13 +101,13 @@ class KmerSearch(SearchEngine):
         table, at, counts = np.unique(np.concatenate(own), return_inverse=True, return_counts=True)
         owners = np.repeat(np.arange(len(queries)) // self._strands, [len(one) for one in own])
         owners = owners[np.argsort(at, kind="stable")]
-        firsts, slots = counts.cumsum() - counts, np.zeros(1 << SLOT_BITS, np.bool_)
-        slots[_slots(table)] = True
+        firsts, used = counts.cumsum() - counts, np.zeros(1 << SLOT_BITS, np.bool_)
+        used[slots(table, SLOT_BITS)] = True
         shared = np.zeros((len(queries) // self._strands, len(subjects)), np.bool_)
 
         def look(start: int) -> None:
             found, good = self._kmers(subjects.letters[start : start + PIECE + self._k - 1])
-            places = np.flatnonzero(slots[_slots(found)] & good)
+            places = np.flatnonzero(used[slots(found, SLOT_BITS)] & good)
             found = found[places]
             number = np.minimum(np.searchsorted(table, found), len(table) - 1)
             who = np.searchsorted(subjects.ends, start + places, "right")
@@ -120,12 +120,6 @@ class KmerSearch(SearchEngine):
         if len(table):
             list(in_threads(look, range(0, len(subjects.letters) - self._k + 1, PIECE)))
         return shared
-
-
-def _slots(kmers: NDArray[Any]) -> NDArray[np.uint32]:
-    if kmers.itemsize == 8:
-        kmers = kmers ^ (kmers >> np.uint64(32))
-    return (kmers.astype(np.uint32) * MIX) >> np.uint32(32 - SLOT_BITS)
 
 
 def _joined(subjects: SequenceSet, ranks: NDArray[np.int64]) -> SequenceSet:

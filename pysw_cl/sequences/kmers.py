@@ -133,14 +133,14 @@ def related(query: Letters, target: Letters) -> bool:
     letters = sliding_window_view(target, k)[places] & mask
     samples = (letters @ 2.0 ** (bits * np.arange(k)[::-1])).astype(np.uint32)
     known = np.full(1 << SLOT_BITS, -1, np.int16)
-    known[_slot(samples)] = np.arange(LOOKED_UP, dtype=np.int16)
+    known[slots(samples)] = np.arange(LOOKED_UP, dtype=np.int16)
     length = min(m, WINDOW, max(LEAST_WINDOW, PAIRS * n // (LOOKED_UP * FEWEST)))
     windows = min(-(-m // length), MOST, max(FEWEST, m // APART))
     starts = np.arange(windows) * (m - length) // max(1, windows - 1)
     counts, looked, hits = np.zeros(BINS + 1, np.int64), 0, 0
     for some in np.split(starts, range(AT_ONCE, windows, AT_ONCE)):
         every = words(np.stack([query[start : start + length] & mask for start in some]), k, bits)
-        at = known[_slot(every)].reshape(-1)
+        at = known[slots(every)].reshape(-1)
         found = np.flatnonzero(at >= 0)
         looked, hits = looked + every.size, hits + len(found)
         at = at[found]
@@ -151,5 +151,8 @@ def related(query: Letters, target: Letters) -> bool:
     return bool(counts.max() > LEAST + 4 * counts.sum() / BINS or hits > MOST_HITS * looked)
 
 
-def _slot(words: Words) -> NDArray[np.intp]:
-    return ((words * MIX) >> np.uint32(32 - SLOT_BITS)).astype(np.intp)
+def slots(words: Words, bits: int = SLOT_BITS) -> NDArray[np.intp]:
+    """A slot for each word, in a table of ``2**bits``."""
+    if words.itemsize == 8:
+        words = words ^ (words >> np.uint64(32))
+    return ((words.astype(np.uint32, copy=False) * MIX) >> np.uint32(32 - bits)).astype(np.intp)
