@@ -39,7 +39,19 @@ COPIED = 1 << 28
 
 def traffic_bytes(m: int, n: int, plan: RowscanPlan) -> int:
     """Bytes that three launches a row read from and write to global memory for an m x n tile whose
-    best cell is looked for; see :mod:`pysw_cl.engines.rowscan.engine`."""
+    best cell is looked for.
+
+    Each launch reads and writes whole lines of 32-bit numbers, a work-item R neighbours at once.
+    Bytes that a cell moves (R: the plan's alpha):
+
+        launch      reads                         writes
+        cells       letter 1, H 4, F 4            F 4, H~ 4, 4/R of E
+        totals      4 a group                     4 a group
+        correction  H~ 4, 4/R of E, 4 a group     H 4
+
+    That is 25 bytes and 8/R, and 16 for each group of R T columns.  For the best cell 4/R more are
+    read.
+    """
     runs, groups = -(-n // plan.alpha), -(-n // plan.segment)
     return m * (25 * n + 12 * runs + 16 * groups)
 

@@ -71,8 +71,7 @@ class Matrices:
         In state H a local path ends if H is at the floor.  Otherwise it goes on to F if F equals H,
         else to E if E equals H, else along the diagonal.  After a gap move the state at the next
         cell is that gap.  The gap goes on if its score there is at least H - gap_open; otherwise
-        the state becomes H.  With ``gap_open`` 0 the state is H at every cell.
-        """
+        the state becomes H.  With ``gap_open`` 0 the state is H at every cell."""
         h, e, f, opening, floor = self.h, self.e, self.f, self.gap_open, self.floor
         moves: list[int] = []
         ended = False

@@ -321,8 +321,7 @@ def get_runtime(device: Any = "auto") -> Runtime:
     names), or a pyopencl Device, Context (its first device) or CommandQueue.  "cpu/4" is the CPU in
     four threads.
 
-    Raises DeviceError when nothing fits or the device cannot be used.
-    """
+    Raises DeviceError when nothing fits or the device cannot be used."""
     global _used_in
     _check_process()
     context = queue = named = None

@@ -58,8 +58,7 @@ def name_processor(device: Any) -> None:
     """Make PoCL use the name of a known processor whose instructions this one has.
 
     PoCL 3 has no setting for it.  So this replaces the pointer to the name "generic" in the
-    device's record, whose address is the ``cl_device_id``.  It does nothing if there is none.
-    """
+    device's record, whose address is the ``cl_device_id``.  It does nothing if there is none."""
     said = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     flags = re.search(r"^flags.*", said, re.MULTILINE)
     has = set(flags[0].split() if flags else ())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import lcm
+from typing import Any
 
 from .execution import ByRows, InParts, InSections, InStrips, TileExecution
 from .facts import DeviceFacts
@@ -160,23 +161,13 @@ def in_strips(fits: Plan, score: str, tile: TileShape, given: Given, linked: boo
     if tile.moves and form == "two-phase":
         form, B = "ticketed", 1  # a single group waits for no other
     grid = fit(*tile.size, B, plan.T, plan.alpha, form, given.device.least_T)
-    prunes = tile.after and not tile.collects and (tile.best or not given.local)
+    prunes = plan.lane_set.prunes and not tile.collects and (tile.best or not given.local)
     apart = tile.collects or tile.moves or tile.forbidden or grid.form != "ticketed"
     at_once = B if linked else grid.B
     warps = warps_of(plan.lane_set, given.device, at_once) if form == "ticketed" else 1
-    program = program_of(
-        plan,
-        given,
-        score,
-        2 if tile.collects else int(tile.best),
-        apart,
-        form=grid.form,
-        T=grid.T,
-        moves=tile.moves,
-        forbidden=tile.forbidden,
-        prunes=prunes and plan.lane_set.prunes,
-        warps=warps,
-    )
+    asked = {"moves": tile.moves, "forbidden": tile.forbidden, "prunes": tile.after and prunes}
+    how: dict[str, Any] = {"form": grid.form, "T": grid.T, "warps": warps}
+    program = program_of(plan, given, score, tile.finds, apart, **asked, **how)
     strip_groups = -(-grid.B // warps) * warps
     return InStrips(tile, program, grid, strip_groups, given.scoring.source.sizes(score), linked)
 
@@ -243,14 +234,7 @@ def _in_sections(tile: TileShape, given: Given, sections: Sections) -> InSection
     warps = warps_of(plan.lane_set, device, at_once, shared)
     strip_groups = warps * -(-at_once // warps)
     score = replace(given, plan=plan).narrow(tile.n) or scoring.source.file
-    program = program_of(
-        plan,
-        given,
-        score,
-        2 if tile.collects else int(tile.best),
-        warps=warps,
-        many=True,
-        sections=True,
-        flat=tile.level and grid.strips == 1 and not tile.bottom,
-    )
+    flat = tile.level and grid.strips == 1 and not tile.bottom
+    how: dict[str, Any] = {"warps": warps, "many": True, "sections": True, "flat": flat}
+    program = program_of(plan, given, score, tile.finds, **how)
     return InSections(tile, program, grid, strip_groups, scoring.source.sizes(score), sections)

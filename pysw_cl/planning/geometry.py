@@ -51,6 +51,11 @@ class TileShape:
         return self.m, self.n
 
     @property
+    def finds(self) -> int:
+        """As `Program.best`."""
+        return 2 if self.collects else int(self.best)
+
+    @property
     def turned(self) -> TileShape:
         """The transposed tile."""
         turned = replace(self, transposed=not self.transposed)

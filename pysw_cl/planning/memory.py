@@ -50,8 +50,7 @@ def device_memory(given: Given, m: int, n: int, free_ends: tuple[bool, ...] = NO
     will be, without edges on the host.  ``free_ends``: of `align`, as four booleans.
 
     Assumed: a path goes through the largest cell of each grid, and sections overlap enough.  A
-    global comparison that is found in a diagonal band may take less.
-    """
+    global comparison that is found in a diagonal band may take less."""
     if given.is_held(m, n):
         return Memory.of(HeldWhole(given.plan, m, n).buffers)
     last_row = not given.local and free_ends[1]

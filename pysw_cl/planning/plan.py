@@ -59,8 +59,7 @@ class Plan(PlanFields):
     change a result.
 
     This is the wavefront engine's plan.  Another engine has a subclass beside it, with its own
-    defaults, which says what the fields mean there (:mod:`pysw_cl.engines.registry`).
-    """
+    defaults, which says what the fields mean there (:mod:`pysw_cl.engines.registry`)."""
 
     def in_form(self, form: Any, device: DeviceFacts | None) -> Plan:
         """This plan of a device (None: of any), with the defaults of a form that has its own."""
@@ -268,6 +267,5 @@ class StriplessPlan(Plan):
 def space() -> dict[str, Parameter]:
     """Every parameter, by its name in a ``plan`` mapping: the fields of a plan, then its tuning.
 
-    The defaults are those of `Plan`; a device has its own (`default_plan`).
-    """
+    The defaults are those of `Plan`; a device has its own (`default_plan`)."""
     return parameters_of(Plan) | SPACE

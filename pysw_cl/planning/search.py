@@ -47,9 +47,8 @@ class SearchGeometry:
         """The time of pairs with so many ``turns``, the ``longest`` of which has so many, on so
         many compute units, in operations of a scheduler."""
         turn = (ROW_OPERATIONS * self.rows + TURN_OPERATIONS) * self.groups * WARPS / SCHEDULERS
-        return self.strips * (
-            turn * max(self.per_stream(turns, units), longest) + LAUNCH_OPERATIONS
-        )
+        most = max(self.per_stream(turns, units), longest)
+        return self.strips * (turn * most + LAUNCH_OPERATIONS)
 
     @classmethod
     @lru_cache(1 << 12)

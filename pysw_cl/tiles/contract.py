@@ -35,8 +35,7 @@ class Engine:
     A subclass has :meth:`tile`; the rest has defaults.  ``plan``: the plan that it runs; tiles
     waste no work if their height is a multiple of its strips'.  ``peak_bytes``: the most device
     memory that one tile took so far.  ``captures_inside``: special rows and columns are captured
-    inside a tile; otherwise a sweep cuts its tiles there.
-    """
+    inside a tile; otherwise a sweep cuts its tiles there."""
 
     plan: Plan = Plan()
     peak_bytes: int = 0

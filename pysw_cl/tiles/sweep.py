@@ -56,8 +56,7 @@ def sweep(
     rows are computed; the top edge is that above the first of them.
     ``progress(done, total)`` is called with cells after every tile; an exception that it raises
     ends the sweep.
-    ``executor``: what computes the tiles of a slab's rows (default: ``engine``, one by one).
-    """
+    ``executor``: what computes the tiles of a slab's rows (default: ``engine``, one by one)."""
     want, limits, (m, n) = want or Want(), limits or Limits(), rectangle.shape
     best = BestCells(m, n, rectangle.floor, want, limits.bound)
     slabs = slabs or Slabs(m, edges, shape or (m, n))
@@ -283,8 +282,7 @@ def collected(tile: Callable[..., TileResult], job: TileJob, least_hits: int) ->
     that reach the job's threshold, and counts all (`TileResult.reached`).  If they exceed the
     capacity, which is ``least_hits`` or more, the threshold rises to the count-th best of them.  If
     it cannot, because too many scores are equal, the tile is halved; of equal cells those of the
-    first half come first.
-    """
+    first half come first."""
     m, n = job.size
     least, capacity = job.threshold, max(min(4 * job.count, m * n), least_hits)
     while True:

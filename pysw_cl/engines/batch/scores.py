@@ -32,8 +32,7 @@ def local_floor(scoring: Scoring, width: int) -> int:
     H is never below this floor.  Kernels form these numbers from an H: H - o - e, which becomes E
     or F; E - e from that, at least floor - o - 2 e; H + s along the diagonal, at least floor +
     lowest; and H - 1, for finding the path's end.  In 32-bit lanes the floor is 0, which
-    `precision.check_range` proves.
-    """
+    `precision.check_range` proves."""
     if width == WIDE:
         return 0
     below = max(scoring.gap_open + 2 * scoring.gap_extend, -scoring.lowest, 1)
@@ -47,8 +46,7 @@ def local_limit(scoring: Scoring, width: int) -> int:
     first computed cell whose H is above top - highest.  Its neighbours were at most that, so its H
     is at most top, is exact, and enters the running maximum.  So a maximum of at most top - highest
     proves that every H was exact; any other pair is computed again in a wider lane.  (H + 1, which
-    linear gaps are compared with, is at most top, too.)
-    """
+    linear gaps are compared with, is at most top, too.)"""
     if width == WIDE:
         return 2**31 - 1
     return (1 << (width - 1)) - 1 - max(scoring.highest, 1) - local_floor(scoring, width)
@@ -74,8 +72,7 @@ def global_fits(
     at least -(3 o + (k + 2) e), and H + s, at least -(2 o + k e) + lowest.  All must be above the
     lowest value of the width, which marks "no cell yet".  H is at most min(m, n) * max(0, highest),
     and comparisons use H + 1.  Padding cells beyond m or n may overflow: no cell inside depends on
-    them, and no result uses them.
-    """
+    them, and no result uses them."""
     top = (1 << (width - 1)) - 1
     steps, reach = np.minimum(m, n).astype(np.int64), m.astype(np.int64) + n
     if ends & FreeEnd.LEAD_QUERY:

@@ -3,19 +3,9 @@
 Method: Khajeh-Saeed, Poole & Perot (2010, J Comput Phys 229, 4247-4258); Khajeh-Saeed & Perot
 (2011, GPU Computing Gems Emerald Edition, chapter 13).  The kernel (cl/rowscan/rowscan.cl) says how
 a row is computed.  Unlike in the papers, gaps may have any length, and a segment of the row stays
-on its group from row to row.
-
-The papers' form has three launches a row (cl/rowscan/three_launches.cl), with the work-efficient
-scan (Blelloch 1990).  Each reads and writes whole lines of 32-bit numbers, a work-item ``alpha``
-neighbours at once.  Bytes that a cell moves through global memory (``alpha`` R):
-
-    launch      reads                         writes
-    cells       letter 1, H 4, F 4            F 4, H~ 4, 4/R of E
-    totals      4 a group                     4 a group
-    correction  H~ 4, 4/R of E, 4 a group     H 4
-
-That is 25 bytes and 8/R, and 16 for each group of R T columns (`bench/rowscan.py` compares it with
-the rate at which a device copies memory).  Where the best cell is looked for, 4/R more are read.
+on its group from row to row.  The papers' form has three launches a row
+(cl/rowscan/three_launches.cl), with the work-efficient scan (Blelloch 1990); `bench/rowscan.py`
+compares the bytes that they move with the rate at which a device copies memory.
 """
 
 from __future__ import annotations

@@ -136,9 +136,8 @@ MANY = {
 FORMS = {"ticketed": TICKETED, "two-phase": TWO_PHASE}
 #: What a launch of many tiles does not give: the descriptors have it, or it is not there.
 NOT_GIVEN = dict.fromkeys(("left_h", "left_x", "right_h", "right_x", "crossed", "hits", "moves"))
-NOT_GIVEN |= dict.fromkeys(
-    ("m", "n", "stride", "right", "rows_after", "columns_after", "capacity", "column_count"), 0
-) | {"by_column": 0}
+NOT_GIVEN |= dict.fromkeys(("m", "n", "stride", "right", "rows_after", "columns_after"), 0)
+NOT_GIVEN |= dict.fromkeys(("capacity", "column_count", "by_column"), 0)
 
 
 def arguments_of(form: str, score: str, forbidden: bool, many: bool) -> dict[str, str]:

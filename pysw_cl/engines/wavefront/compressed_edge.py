@@ -39,8 +39,7 @@ class CompressedEdge(Source):
     16 cells is stored raw if its H are more than 65,535 apart or an X is more than 255 below its H.
     Unreachable cells, which may have drifted, get an edge's sentinel.
 
-    Raises DeviceError if the device has not enough memory.
-    """
+    Raises DeviceError if the device has not enough memory."""
 
     def __init__(self, runtime: Runtime, cells: DeviceEdge) -> None:
         self._runtime, self._length = runtime, len(cells)

@@ -64,8 +64,7 @@ def begin_traceback(
 
     All pieces are traced side by side.  From wherever they start, they meet the path before long,
     so where they end is probably right.  They are traced again from where those before ended, in
-    as many turns as there are pieces; most turns find that nothing has changed.
-    """
+    as many turns as there are pieces; most turns find that nothing has changed."""
     pieces = begin_pieces(
         runtime, defines, moves, tiles, linear, starts, buffers, aside, len(starts)
     )
@@ -102,8 +101,7 @@ def begin_pieces(
     not negative.  ``linear``: have gaps no opening cost?  ``starts``: of the path's pieces, the
     first of which is right.  It starts in the first of its tiles that has the cell, and goes on in
     the next one that has the cell where it left the last.  ``buffers`` hold the memory until it is
-    done; ``aside`` reads the result, on the same queue or another.
-    """
+    done; ``aside`` reads the result, on the same queue or another."""
     tiles = np.ascontiguousarray(tiles, np.int64).reshape(-1, len(TracedWord))
     corners = tiles[:, TracedWord.ROW] + tiles[:, TracedWord.COLUMN]
     ends = corners + tiles[:, TracedWord.ROWS] + tiles[:, TracedWord.COLUMNS]

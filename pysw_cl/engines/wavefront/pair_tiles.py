@@ -31,8 +31,7 @@ def pair_paths(
     above 0), and what they cost.
 
     The pairs lie along the diagonal of one matrix, of which nothing else is computed.  The letters
-    of each query are followed by padding up to a whole strip.
-    """
+    of each query are followed by padding up to a whole strip."""
     given = Given(plan, pairs[0].scoring, True, runtime.facts)
     source, tuning = given.scoring.source, plan.tuning.pairs
     quantum, pad = row_quantum(plan, source.file), source.pads(source.file)[0]

@@ -57,9 +57,8 @@ class RunningPipeline:
         self._last: TileRun | None = None
         try:
             self._ticket_bytes = runtime.facts.part_align
-            self._tickets = self._own.sent(
-                np.zeros(self._most_tiles * self._ticket_bytes // 4, np.int32)
-            )
+            numbers = self._most_tiles * self._ticket_bytes // 4
+            self._tickets = self._own.sent(np.zeros(numbers, np.int32))
             scores = scores_of(job.scoring, self._score, first.program.skewed, self._own)
             self._shared = self._own.several(
                 {

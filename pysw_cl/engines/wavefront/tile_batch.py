@@ -164,8 +164,7 @@ class WavefrontTileBatch:
 
         ``sides``: for each tile the row above it (indexed by the matrix's columns) and the column
         to its left (by its rows).  Rows of a tile below the matrix's last row get that row's left
-        edge.
-        """
+        edge."""
         done = self._set(level, parts, steps)
         with Buffers(self.runtime) as copies:
             for tile, part, (top, left) in zip(
@@ -205,8 +204,7 @@ class WavefrontTileBatch:
 
         The next call with the same ``slot`` uses the memory again.  All slots share one buffer for
         moves, of at least ``capacity`` bytes.  The queue is in order, so moves stay valid until the
-        next such launch, and a traceback that is enqueued before it reads the right ones.
-        """
+        next such launch, and a traceback that is enqueued before it reads the right ones."""
         if slot in self._slots:
             before = self._slots.pop(slot)
             self.runtime.wait(before.event)  # no traceback may have waited for it

@@ -219,8 +219,7 @@ def fitted(runs: Runs, known: Machine, columns: Sequence[Strips] | None = None) 
     Errors count relative to the run, as in Sandes (2011).  The times of a column are sought of each
     alpha and share that ``columns`` have (None: the runs); others lie between them.  Which of two
     ways strips are late (`.times.Line.both`) is a matter of these times, so they are sought again,
-    a few times at most, until it stays; those with the least squared errors are taken.
-    """
+    a few times at most, until it stays; those with the least squared errors are taken."""
     runs = [(work, taken) for work, taken in runs if taken > 0]
     own, target = known.by_subject, np.array([taken for _, taken in runs])
 

@@ -1,15 +1,10 @@
 """A profile: the parameters that were tuned for a device, and the times that were measured on it.
 
 Plans take their parameters from it (:mod:`pysw_cl.planning.plan`), cost models and predictions
-their times (:mod:`pysw_cl.planning.model`).  docs/dev/profiles.md lists the names of all groups.
-
-It is kept in a file: one a device in the user's folder, and those that ship.  The user's folder is
-``profiles`` in the cache folder of pysw-cl (``platformdirs``), or what the environment's
-``PYSW_CL_PROFILES`` names; "off" means none.  A file's name begins with the device, so that a
-look-up reads one file.  Files that ship leave out of their identity what does not matter.  What a
-user made comes first, then the device, the architecture, another device of the architecture, the
-vendor, the kind and any device (the order of CLBlast's database, but for the third: Nugteren 2018,
-IWOCL, doi 10.1145/3204919.3204924).
+their times (:mod:`pysw_cl.planning.model`).  docs/dev/profiles.md lists the names of all groups,
+and says where files are kept and which one a device has: the user's first, then in the order of
+CLBlast's database (Nugteren 2018, IWOCL, doi 10.1145/3204919.3204924), but for another device of
+the architecture, which comes before the vendor.
 """
 
 from __future__ import annotations

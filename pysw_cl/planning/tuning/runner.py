@@ -67,8 +67,7 @@ class Runner:
     names all that a time depends on beside the values: the subject, the device and its driver, the
     digest of the kernels, and the sizes that are measured.  ``build``: what tells the build that
     values need from others.  ``spent``: seconds that were spent before; ``told`` is called with
-    those of all after each run.  Raises ProfileError if the file cannot be read or written.
-    """
+    those of all after each run.  Raises ProfileError if the file cannot be read or written."""
 
     def __init__(
         self,

@@ -57,8 +57,7 @@ def interval(ratios: Sequence[float]) -> Interval:
     The median of all means of two ratios, and Tukey's interval (Hodges & Lehmann, Annals of
     Mathematical Statistics 34, 1963), which need nothing but that a ratio is as often too high as
     too low.  Ratios far from the others count as if they were at the edge of these: something else
-    ran.  The interval of a few ratios reaches beyond them.
-    """
+    ran.  The interval of a few ratios reaches beyond them."""
     n, middle = len(ratios), median(ratios)
     k = int(n * (n + 1) / 4 - LIKELY * sqrt(n * (n + 1) * (2 * n + 1) / 24))
     if k < 1:
@@ -161,8 +160,7 @@ def search(
     Values that failed are never tried again and never chosen.  Runs in the runner's file count as
     spent, so that a search that was killed ends as it would have.  The start is run in any case,
     and then whatever probably ends within the budget.  ``strategy``: which values are tried; None:
-    :class:`.strategies.Coordinate`.  ``most``: runs of a value in one race.
-    """
+    :class:`.strategies.Coordinate`.  ``most``: runs of a value in one race."""
     start, begun, ranking = runner.of(space.start), runner.spent, runner.ranking
     runner.limit = begun + ROUNDS_SHARE * budget
     Race(runner, [start], 1).run()
