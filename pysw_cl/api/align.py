@@ -132,9 +132,10 @@ def align(
         a number starts with the band for scores down to min(m, n) * (highest substitution score)
         less ``max_cost``, and goes on like "auto" if the score is lower; None computes all cells.
         Never changes a result.  Source: Ukkonen (1985), Fickett (1984).
-    device : str or pyopencl Device, Context or CommandQueue
+    device : str or pyopencl Device, Context or CommandQueue, or a list of them
         "auto", "cpu", "gpu", or "platform:device" as indices or parts of names.  "auto" goes to the
-        device that is likely to be done first, which it learns from earlier calls, too.
+        device that is likely to be done first, which it learns from earlier calls, too.  "all", a
+        list or "0:0,0:1": GPUs that are alike compute large matrices together.
     plan : Plan or mapping, optional
         Overrides of the plan's fields, such as ``{"B": 4, "T": 16, "alpha": 8}``.
     progress : callable or True, optional

@@ -132,7 +132,7 @@ class SavedSweep(Slabs):
 
     # The slabs of the gap
 
-    def pipelined(self, rows: tuple[int, int] | None) -> None:
+    def pipelined(self, rows: tuple[int, int] | None, devices: int = 1) -> None:
         self._heights.pipelined(rows)
 
     def shape(self, rows: int) -> tuple[int, int]:

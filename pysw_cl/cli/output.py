@@ -116,8 +116,10 @@ class Running:
             return
         if plan.device:
             from ..opencl.device import get_runtime
+            from ..opencl.several import devices_of
 
-            self.tell(f"device: {get_runtime(device).info}")
+            for one in devices_of(device):
+                self.tell(f"device: {get_runtime(one).info}")
         self.tell(f"plan: {plan}")
 
     def begin_part(self) -> None:

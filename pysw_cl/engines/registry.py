@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from math import inf
@@ -17,7 +17,14 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from ..errors import DeviceError, DeviceMemoryError, PlanError, RecomputedWarning, warn
-from ..opencl.device import Runtime, get_runtime, runtimes_to_choose_from, stamp
+from ..opencl.device import (
+    Runtime,
+    get_runtime,
+    named_apart,
+    runtimes_to_choose_from,
+    stamp,
+)
+from ..opencl.several import alike
 from ..planning.model.predict import first_use
 from ..planning.model.runs import sweep_of
 from ..planning.plan import Plan
@@ -42,7 +49,7 @@ def _reference(runtime: None, wishes: Wishes) -> Engine:
     return engine
 
 
-def _wavefront(runtime: Runtime, wishes: Wishes) -> Engine:
+def _wavefront(runtime: Runtime, wishes: Wishes, others: Sequence[Runtime] = ()) -> Engine:
     from .wavefront.engine import WavefrontEngine
 
     free = is_free(wishes)
@@ -50,7 +57,12 @@ def _wavefront(runtime: Runtime, wishes: Wishes) -> Engine:
         plan = runtime.made_once("plan of the wavefront", make_plan)
     else:
         plan = make_plan(runtime, wishes)
-    return WavefrontEngine(runtime, plan, free, _rowscan if free else None)
+    row_scan = _rowscan if free else None
+    if others:
+        from .several import SeveralEngine
+
+        return SeveralEngine([runtime, *others], plan, free, row_scan)
+    return WavefrontEngine(runtime, plan, free, row_scan)
 
 
 def _rowscan(runtime: Runtime, wishes: Wishes = None) -> Engine:
@@ -107,6 +119,9 @@ def engine_for(device: Any, wishes: Wishes, timed: bool = False) -> Engine:
     row = row_of(wishes)
     if not row.needs_device:
         return row.make(None, wishes)
+    if named_apart(device) is not None and row.make is _wavefront:
+        runtime, *others = alike(device)
+        return _wavefront(runtime, wishes, others)
     runtime = get_runtime(device)
     return row.make(runtime.timed() if timed else runtime, wishes)
 
@@ -189,7 +204,8 @@ def attempts(device: Any, kind: Kind, timed: bool = True) -> Iterator[AbstractCo
     *others, (last, _) = by_time(device, kind)
     for one, _ in others:
         yield _on(one, kind, timed, other=True)
-    yield _on(get_runtime(last), kind, timed) if timed and _known else nullcontext(last)
+    timed = timed and bool(_known) and named_apart(last) is None
+    yield _on(get_runtime(last), kind, timed) if timed else nullcontext(last)
 
 
 @contextmanager

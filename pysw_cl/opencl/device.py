@@ -329,7 +329,8 @@ def get_runtime(device: Any = "auto") -> Runtime:
         return device
     if named_apart(device) is not None:
         raise DeviceError(
-            f"device={device!r} means several devices, which only a search uses at once; name one"
+            f"device={device!r} means several devices, which a search and a single pair "
+            "use at once, and nothing else; name one"
         )
     if isinstance(device, str):
         named = _meaning(device)

@@ -81,7 +81,7 @@ def choose_pipeline(tile: TileShape, rows_below: int, given: Given) -> InStrips 
     if usual is None or tile.m % usual.strip_rows:
         return None
     # the device's memory has to hold two tiles like this one
-    bus = pipeline_bus_bytes(usual, tile.n)
+    bus = bus_bytes(tile.n, usual.T, pipeline_lines(usual))
     rows = (1 + 8 + 8 * tile.right + 8 * len(tile.columns)) * tile.m
     if bus > device.largest or not half_holds(device, bus, 2 * rows):
         return None
@@ -136,9 +136,10 @@ def pipeline_slots(plan: Plan) -> int:
     return plan.tuning.pipeline.depth + plan.tuning.pipeline.more
 
 
-def pipeline_bus_bytes(plan: Plan, columns: int) -> int:
-    """Bytes of the bus of a pipeline's tiles: two lines for strips, and a ring between tiles."""
-    return bus_bytes(columns, plan.T, 2 + pipeline_slots(plan) + 1)
+def pipeline_lines(plan: Plan, apart: bool = False) -> int:
+    """The lines of the bus of a pipeline's tiles: two for strips, and a ring between tiles.
+    ``apart``: tiles have a line above and another one below."""
+    return 2 + (1 + apart) * (pipeline_slots(plan) + 1)
 
 
 def half_holds(device: DeviceFacts, own: int, asked: int) -> bool:

@@ -15,7 +15,7 @@ from math import lcm
 from typing import NamedTuple
 
 from . import path_grid, sizes
-from .choose import choose, in_boxes, in_strips, pipeline_bus_bytes, pipeline_slots, whole_pipeline
+from .choose import choose, in_boxes, in_strips, pipeline_lines, pipeline_slots, whole_pipeline
 from .execution import ByRows, HeldWhole, InParts, InStrips
 from .facts import DeviceFacts
 from .geometry import TileShape, places_inside, spans
@@ -202,7 +202,7 @@ class _Sweeps:
         own = max((one.buffers for one in ways), key=Memory.of).values()
         pooled = sum(sizes.pooled_bytes(size, device.largest) for size in own)
         buffers = {
-            "bus": pipeline_bus_bytes(begun.plan, n),
+            "bus": sizes.bus_bytes(n, begun.plan.T, pipeline_lines(begun.plan)),
             "best": 4,
             "tickets": plan.tuning.pipeline.most_tiles * device.part_align,
             **begun.shared_letters,

@@ -78,6 +78,9 @@ class PipelineTuning:
     most_columns: int = tunable(1 << 26, 1, 1 << 31, "as long as a launch takes: half a minute")
     depth: int = tunable(7, 1, 64, "tiles computed at once: they share the rows of a busy device")
     more: int = tunable(2, 1, 64, "tiles begun beside those, as the host is late now and then")
+    relay_columns: int = tunable(1 << 13, 1, 1 << 26, "copied from device to device at least")
+    relay_seconds: float = tunable(2e-4, 0, 1, "between two looks at what is to be copied")
+    share_seconds: float = tunable(0.02, 0, 60, "between two exchanges of the best score")
     most_tiles: int = tunable(512, 1, 1 << 16, "each has a ticket, which is 0 before anything runs")
 
 

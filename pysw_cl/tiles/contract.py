@@ -41,6 +41,8 @@ class Engine:
     peak_bytes: int = 0
     captures_inside: bool = False
     watch: Any = None
+    #: Devices that compute the tiles of its pipelines in turn.
+    devices: int = 1
 
     def tile(self, job: TileJob) -> TileResult:
         """Compute one tile."""

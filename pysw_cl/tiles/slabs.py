@@ -284,22 +284,30 @@ class Slabs:
     def __init__(self, m: int, edges: Edges, most: tuple[int, int]) -> None:
         self.stop, self._edges, self._most = m, edges, most
         self._height: int | None = None
+        #: Where slabs of several devices end.
+        self._cuts = list[int]()
 
     def shape(self, rows: int) -> tuple[int, int]:
         """Rows and columns of the tiles of a slab of so many rows."""
         return self._most
 
-    def pipelined(self, rows: tuple[int, int] | None) -> None:
-        """From now on slabs of (least height, unit) rows follow each other; None: no longer."""
+    def pipelined(self, rows: tuple[int, int] | None, devices: int = 1) -> None:
+        """From now on slabs of (least height, unit) rows follow each other; None: no longer.  Each
+        of several devices has as many of them, and about as many rows."""
         self._height = None
-        if rows is not None and self._most[0] < self.stop:
-            self._height = piped_height(*rows, self._most[0])
+        if rows is None or (devices == 1 and self._most[0] >= self.stop):
+            return
+        self._height, whole = piped_height(*rows, self._most[0]), self.stop - self.start
+        if devices > 1:
+            count = devices * -(-whole // (devices * self._height))
+            units = (-(-whole * k // (count * rows[1])) for k in range(1, count))
+            self._cuts = [self.start + rows[1] * unit for unit in units]
 
     def begin(self, row: int) -> Slab:
         end = self.stop
         if self._height is not None:
-            ends = [special for special in self._edges.rows if special > row]
-            end = min([self.stop, row + self._height, *ends])
+            ends = [place for place in (*self._edges.rows, *self._cuts) if place > row]
+            end = min([self.stop, *ends, *([] if self._cuts else [row + self._height])])
         return Slab(row, end, self._edges.columns)
 
     def computed(self, slab: Slab, hits: Hits) -> None:

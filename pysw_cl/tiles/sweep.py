@@ -116,7 +116,7 @@ def _pipeline_of(engine: Engine, state: SweepState) -> SlabPipeline | None:
     rows = engine.piped_rows(state.rectangle, height)
     if rows is None or not may_be_wide(rows[0], state.n, slabs.shape(height)):
         return None
-    slabs.pipelined(rows)
+    slabs.pipelined(rows, engine.devices)
     return SlabPipeline(engine, state)
 
 

@@ -257,7 +257,7 @@ class Heights:
     def shape(self, rows: int) -> tuple[int, int]:
         return rows, self.n
 
-    def pipelined(self, rows: tuple[int, int] | None) -> None:
+    def pipelined(self, rows: tuple[int, int] | None, devices: int = 1) -> None:
         """Heights stay what they are."""
 
     def begin(self, row: int) -> Slab:

@@ -44,7 +44,7 @@ def test_all_has_each_device_once(machine: Machine, monkeypatch: pytest.MonkeyPa
         ("0:1,1:0", "both H200, of NVIDIA CUDA and Portable Comp"),
         (["0:0", "7:0"], "7:0.*matches no usable device"),
         ([], "names no device"),
-        (["1:0", "all"], "only a search uses at once"),
+        (["1:0", "all"], "several devices, which a search and a single pair use"),
         ("1:0,", "names no device"),
     ],
 )
@@ -56,8 +56,18 @@ def test_devices_that_cannot_be_used_together(machine: Machine, device: Any, mes
 
 @pytest.mark.parametrize("device", ["all", "0:0,1:0", ["0:0"], "ALL/2"])
 def test_other_functions_take_one_device(device: Any) -> None:
-    with pytest.raises(DeviceError, match="several devices, which only a search uses at once"):
-        pysw_cl.align("ACGT", "ACGT", device=device)
+    with pytest.raises(DeviceError, match="several devices, which a search and a single pair use"):
+        pysw_cl.align_many([("ACGT", "ACGT")], device=device)
+
+
+def test_a_pair_on_devices_that_are_not_alike(machine: Machine) -> None:
+    two_platforms(machine)
+    with pytest.raises(DeviceError, match=r"H200 and pthread.* are not alike"):
+        pysw_cl.align("ACGT", "ACGT", device="0:0,1:0")
+
+
+def test_a_pair_on_all_devices_of_one_kind() -> None:
+    assert pysw_cl.align("ACGT", "ACGGT", device="all").score == 3
 
 
 def test_threads_of_all() -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +19,10 @@ from ...errors import DeviceError
 from ...opencl.buffers import Buffers, Pool
 from ...opencl.device import Runtime
 from ...opencl.program import running
-from ...planning.choose import half_holds, in_strips, pipeline_bus_bytes, pipeline_slots
+from ...planning.choose import half_holds, in_strips, pipeline_lines, pipeline_slots
 from ...planning.execution import InStrips
 from ...planning.program import Given
+from ...planning.sizes import bus_bytes
 from ...tiles.tile import TileJob, TileResult
 from ..common import least_of
 from .kernel import in_time, scores_of, target_codes
@@ -31,6 +33,9 @@ class RunningPipeline:
     """A pipeline of tiles whose first one is ``job``.  All tiles have the same target, scoring and
     columns, and all but the last end where a strip ends.  ``chosen``: how the first one is computed
     (`choose_pipeline`); ``note_memory`` gets the bytes that the pipeline holds."""
+
+    #: Are the tiles above its own, but for the first one, computed elsewhere?
+    apart = False
 
     def __init__(
         self,
@@ -44,7 +49,7 @@ class RunningPipeline:
         first = in_time(runtime, chosen)
         #: How all tiles are computed: as the first one.
         self.plan, self._score, self._given = first.plan, first.program.score, given
-        self._slots = pipeline_slots(self.plan)
+        self._slots, self._lines = pipeline_slots(self.plan), pipeline_lines(self.plan, self.apart)
         self._most_tiles = self.plan.tuning.pipeline.most_tiles
         #: The queue and the buffers of each slot.
         self._sides: list[tuple[Runtime, Pool]] = []
@@ -62,7 +67,7 @@ class RunningPipeline:
             scores = scores_of(job.scoring, self._score, first.program.skewed, self._own)
             self._shared = self._own.several(
                 {
-                    "bus": pipeline_bus_bytes(self.plan, job.size[1]),
+                    "bus": bus_bytes(job.size[1], self.plan.T, self._lines),
                     "shared_best": np.array([least_of(job)], np.int32),
                     **target_codes(job.target, first.program, scores),
                 }
@@ -74,6 +79,16 @@ class RunningPipeline:
             with suppress(DeviceError):  # the device has failed already, most likely
                 self.close()
             raise
+
+    @property
+    def newest(self) -> TileRun:
+        """The tile that was begun last."""
+        return self._begun[-1]
+
+    @property
+    def shared_best(self) -> Any:
+        """The buffer of the best score so far."""
+        return self._shared["shared_best"]
 
     def accepts(self) -> bool:
         """Is there memory for one more tile, which cannot block those above?  Does not wait."""
@@ -157,6 +172,14 @@ class RunningPipeline:
         with Buffers(side) as buffers:
             return bool(buffers.read(one.made["ticket"], 1)[0] >= one.tickets)
 
+    def _row_above(self, job: TileJob) -> tuple[int, tuple[Any, int] | None]:
+        """The number of the line above the next tile, which is before that of the line below it,
+        and `Link.above`."""
+        if (last := self._last) is None:
+            return 0, None
+        at = (last.grid.strips - 1) * last.execution.progress_words
+        return self._count, (last.made["progress"], at)
+
     def _begin(self, job: TileJob) -> None:
         index, count = self._count % self._slots, self._count
         if index == len(self._sides):
@@ -164,14 +187,13 @@ class RunningPipeline:
             self._sides.append((side, Pool(side, int(side.device.max_mem_alloc_size))))
         side, pool = self._sides[index]
         execution = in_strips(self.plan, self._score, shape_of(job), self._given, linked=True)
-        # strips alternate between lines 0 and 1 through the whole pipeline, but the row between two
-        # tiles has a line of its own
+        # strips alternate between lines 0 and 1 through the whole pipeline, but the rows between
+        # tiles have lines of their own
         strips = execution.grid.strips
         lines = (np.arange(strips + 1) + self._strips).astype(np.int32) & 1
-        lines[0], lines[strips] = (2 + (count + k) % (self._slots + 1) for k in (0, 1))
+        between, above = self._row_above(job)
+        lines[0], lines[strips] = (2 + (between + k) % (self._lines - 2) for k in (0, 1))
         ticket = self._tickets.get_sub_region(count * self._ticket_bytes, 4)
-        last = self._last
-        above = None if last is None else (last.made["progress"], last.grid.strips - 1)
         link = Link({**self._shared, "ticket": ticket}, lines, above)
         self._last = TileRun(side, execution, job, Buffers(side, pool=pool), link=link)
         self._begun.append(self._last)

@@ -129,8 +129,8 @@ class Link(NamedTuple):
     shared: Mapping[str, Any]
     #: The line of the bus that each strip reads, and last the line that the last strip writes.
     lines: NDArray[np.int32]
-    #: Of the tile above, which may still be running: the columns that its strips have published,
-    #: and the number of its last strip.  None: the tile's top edge is given.
+    #: The columns that are done of the row above, which may still be computed: a buffer, and the
+    #: place in it.  None: the tile's top edge is given.
     above: tuple[Any, int] | None
 
 
@@ -214,10 +214,10 @@ class TileRun(StripsRun):
             pairs, places = map(self.buffers.of, grid.forbidden_steps(job.forbidden))
             score = job.scoring.bounds.worst
             values |= {"forbidden": pairs, "forbidden_places": places, "forbidden_score": score}
-        above, last = self.made.get("progress"), grid.strips  # this one lets every strip begin
+        above = self.made.get("progress")
+        last = grid.strips * self.execution.progress_words  # this one lets every strip begin
         if self.link is not None and self.link.above is not None:
             above, last = self.link.above
-        last *= self.execution.progress_words
         values |= {"progress_above": above, "progress_above_at": last}
         kernel = BoundKernel(self.runtime, spec_of(program), program.defines)
         bind(kernel, self.buffers, values, later=() if program.form == "ticketed" else TWO_PHASE)

@@ -1,0 +1,213 @@
+"""A pipeline over several devices: tiles below each other, which the devices compute in turn.
+
+The row above a tile is the bottom row of a tile on another device.  A thread copies the columns
+that are done from device to device, and then tells the kernel below that it may go on, as the strip
+above tells it on one device.  So the strips in flight on all devices are one wavefront, and a
+device is idle only while the wavefront grows and shrinks (docs/algorithm.md, Several devices).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from typing import Any
+
+import numpy as np
+
+from ...errors import DeviceError
+from ...opencl.buffers import Buffers
+from ...opencl.device import Runtime
+from ...opencl.program import running
+from ...planning.execution import InStrips
+from ...planning.program import Given
+from ...tiles.tile import TileJob, TileResult
+from .descriptors import ProgressWord
+from .kernel import MOST
+from .pipeline import RunningPipeline
+from .tile import TileRun
+
+#: Where no column of the row above is done yet.
+NONE = -(1 << 20)
+#: The queues of the thread that copies, and of the one that ends.
+COPIES, ENDS = 90, 91
+
+
+class Lane(RunningPipeline):
+    """The tiles of one device.  Those of other devices lie between them."""
+
+    apart = True
+    #: For each tile, how many columns of the row above it are there.
+    there: Any = None
+
+    def _row_above(self, job: TileJob) -> tuple[int, tuple[Any, int] | None]:
+        if self.there is None:
+            self.there = self._own.sent(np.full(self._most_tiles, NONE, np.int32))
+            self.runtime.queue.finish()
+        return 2 * self._count, None if job.top is not None else (self.there, self._count)
+
+    def tell(self, tile: int, columns: int, queue: int) -> None:
+        """So many columns of the row above a tile are there."""
+        side = self.runtime.beside(queue)
+        with Buffers(side) as buffers:
+            buffers.write(self.there, np.array([columns], np.int32), 4 * tile)
+            side.queue.finish()
+
+
+class Feed:
+    """What goes from the bottom row of a tile to the row above the tile ``to``, which has a
+    ``number`` on its device."""
+
+    def __init__(self, source: TileRun, to: TileRun, lane: Lane, number: int) -> None:
+        self.source, self.to, self.lane, self.number = source, to, lane, number
+        self._columns, self.ended = 0, threading.Event()
+
+    def step(self, least: int) -> None:
+        """Copy what is done since the last call, ``least`` columns or the rest."""
+        source, to, n = self.source, self.to, self.source.grid.n
+        start, done = self._columns, self._done()
+        if done < min(n, start + least):
+            return
+        with Buffers(source.runtime.beside(COPIES)) as buffers:
+            line = 2 * source.stride * int(source.lines[-1]) + start
+            read = [buffers.read(source.made["bus"], done - start, line + half)
+                    for half in (0, source.stride)]  # fmt: skip
+        side = to.runtime.beside(COPIES)
+        with Buffers(side) as buffers:
+            line = 2 * to.stride * int(to.lines[0]) + start
+            for half, cells in zip((0, to.stride), read, strict=True):
+                buffers.write(to.made["bus"], cells, 4 * (line + half))
+            side.queue.finish()
+        self.lane.tell(self.number, done if done < n else MOST, COPIES)
+        self._columns = done
+        if done == n:
+            self.ended.set()
+
+    def _done(self) -> int:
+        """The columns of the source's bottom row that are done."""
+        source = self.source
+        if source.done or not running(source.runtime, source.event):
+            return source.grid.n
+        at = (source.grid.strips - 1) * source.execution.progress_words + ProgressWord.COLUMNS
+        with Buffers(source.runtime.beside(COPIES)) as buffers:
+            return min(source.grid.n, int(buffers.read(source.made["progress"], 1, at)[0]))
+
+
+class Relay:
+    """A pipeline of several devices, with the methods of `RunningPipeline`.  ``chosen`` and
+    ``given``: see there, of each device."""
+
+    def __init__(
+        self,
+        runtimes: Sequence[Runtime],
+        chosen: Sequence[InStrips],
+        given: Sequence[Given],
+        job: TileJob,
+        note_memory: Callable[[int], None],
+    ) -> None:
+        self._devices = list(zip(runtimes, chosen, given, strict=True))
+        self._note_memory, self._tuning = note_memory, chosen[0].plan.tuning.pipeline
+        self.lanes: list[Lane] = []
+        #: The tiles that were begun and not taken out, each with its lane; what goes between tiles.
+        self._begun: list[tuple[Lane, TileRun]] = []
+        self._feeds: list[Feed] = []
+        self._last: TileRun | None = None
+        self.count = 0
+        #: Does the thread end?  The error that ended it.
+        self._over, self._error = threading.Event(), list[BaseException]()
+        self._thread = threading.Thread(target=self._copy, name="relay", daemon=True)
+        try:
+            self._begin(job)
+            self._thread.start()
+        except BaseException:
+            with suppress(DeviceError):
+                self.close()
+            raise
+
+    def accepts(self) -> bool:
+        turn = self.count % len(self._devices)
+        return turn == len(self.lanes) or self.lanes[turn].accepts()
+
+    def put(self, job: TileJob, last: bool) -> bool:
+        if not last and any(job.size[0] % lane.plan.strip_rows for lane in self.lanes):
+            return False
+        self._begin(job)
+        return True
+
+    def done(self) -> bool:
+        self._check()
+        for lane in self.lanes:
+            lane.done()
+        return bool(self._begun) and self._begun[0][1].done
+
+    def underway(self) -> int:
+        return sum(lane.underway() for lane in self.lanes)
+
+    def take(self, bottom: bool) -> TileResult:
+        lane, run = self._begun.pop(0)
+        for feed in [feed for feed in self._feeds if feed.source is run]:
+            while not feed.ended.wait(0.1):
+                self._check()
+            self._feeds.remove(feed)
+        return lane.take(bottom)
+
+    def close(self) -> None:
+        """As `RunningPipeline.close`; kernels that wait for a row above end with any result."""
+        self._over.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+        with ExitStack() as every:
+            for lane in self.lanes:
+                every.callback(lane.close)
+            for feed in self._feeds:
+                if not feed.ended.is_set():
+                    every.callback(feed.lane.tell, feed.number, MOST, ENDS)
+
+    def _begin(self, job: TileJob) -> None:
+        turn, number = self.count % len(self._devices), self.count // len(self._devices)
+        if turn == len(self.lanes):
+            lane = Lane(*self._devices[turn], job, self._note_memory)
+            self.lanes.append(lane)
+        else:
+            lane = self.lanes[turn]
+            lane.put(job, last=True)
+        run = lane.newest
+        if self._last is not None:
+            self._feeds.append(Feed(self._last, run, lane, number))
+        self._last = run
+        self._begun.append((lane, run))
+        self.count += 1
+
+    def _check(self) -> None:
+        """Raise the error of the thread that copies."""
+        if self._error:
+            raise self._error[0]
+
+    def _copy(self) -> None:
+        """Copy rows from device to device, and the best score, until all is over."""
+        share_at, tuning = 0.0, self._tuning
+        try:
+            while not self._over.is_set():
+                for feed in [feed for feed in self._feeds if not feed.ended.is_set()]:
+                    feed.step(tuning.relay_columns)
+                if time.monotonic() >= share_at:
+                    self._share()
+                    share_at = time.monotonic() + tuning.share_seconds
+                time.sleep(tuning.relay_seconds)
+        except BaseException as error:
+            self._error.append(error)
+
+    def _share(self) -> None:
+        """Tell all devices the best score, so that all prune with it."""
+        found = []
+        for lane in list(self.lanes):
+            side = lane.runtime.beside(COPIES)
+            with Buffers(side) as buffers:
+                found.append((int(buffers.read(lane.shared_best, 1)[0]), side, lane.shared_best))
+        best = max(score for score, *_ in found)
+        for score, side, shared in found:
+            if score < best:
+                with Buffers(side) as buffers:
+                    buffers.write(shared, np.array([best], np.int32))
+                    side.queue.finish()

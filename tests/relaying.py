@@ -1,0 +1,146 @@
+"""Random comparisons by two devices in turn, beside those by one: a program of its own, because
+PoCL copies rows between devices only if it has more threads than groups are waiting.
+
+    POCL_MAX_PTHREAD_COUNT=64 python tests/relaying.py [SECONDS] [SEED]
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+os.environ.setdefault("POCL_MAX_PTHREAD_COUNT", "64")
+
+import pyopencl as cl
+
+import pysw_cl
+from pysw_cl.engines.wavefront.relay import Feed, Relay
+from pysw_cl.errors import DeviceError, Stopped
+from pysw_cl.opencl import several
+from pysw_cl.opencl.device import Runtime, get_runtime
+from pysw_cl.results.alignment import Alignment
+
+PLANS: tuple[dict[str, Any], ...] = (
+    {"lanes": "vector", "T": 4, "alpha": 2, "chunk": 7, "B": 3},
+    {"lanes": "vector", "T": 16, "alpha": 3, "chunk": 40, "B": 2},
+    {"lanes": "vector", "T": 8, "alpha": 1, "chunk": 16, "B": 3},
+)
+SCORINGS: tuple[dict[str, Any], ...] = (
+    {"sub_score": (1, -3), "gap_cost": (3, 2)},
+    {"sub_score": (2, -1), "gap_cost": 1},
+    {"sub_score": (1, -1), "gap_cost": (10, 1)},
+)
+
+
+def key(found: Alignment) -> tuple[Any, ...]:
+    places = found.query_start, found.query_end, found.target_start, found.target_end
+    return found.score, *places, found.cigar, found.strand
+
+
+def drawn(rng: np.random.Generator) -> tuple[str, str]:
+    """Two sequences, related or not, some of them short."""
+    m, n = (int(np.exp(rng.uniform(0, np.log(700)))) for _ in "ab")
+    letters = int(rng.integers(1, 5))
+    a = rng.integers(0, letters, m)
+    b = np.resize(a[rng.random(m) > 0.1], n) if rng.random() < 0.7 and m > 3 else a[:0]
+    b = b if len(b) == n else rng.integers(0, letters, n)
+    b = np.where(rng.random(n) < 0.1, rng.integers(0, letters, n), b)
+    return tuple("".join("ACGT"[one] for one in codes) for codes in (a, b))  # type: ignore[return-value]
+
+
+def runtimes(count: int) -> list[Runtime]:
+    """So many devices: contexts of one, on which tiles follow each other."""
+    found = []
+    for _ in range(count):
+        runtime = get_runtime(cl.Context([get_runtime("auto").device]))
+        runtime.traits = replace(runtime.traits, speculative=True)
+        found.append(runtime)
+    return found
+
+
+def compared(rng: np.random.Generator, devices: list[Runtime]) -> int:
+    """One random case; the tiles that were computed by several devices."""
+    a, b = drawn(rng)
+    plan: dict[str, Any] = {**PLANS[rng.integers(len(PLANS))], "form": "ticketed"}
+    plan |= {"pipeline.least_cells": 0, "pipeline.relay_columns": int(rng.integers(1, 60))}
+    plan |= {"pipeline.depth": int(rng.integers(1, 4)), "pipeline.more": 1}
+    plan |= {"pipeline.share_seconds": float(rng.choice([0, 0.02]))}
+    plan |= {"tile_cells": int(rng.choice([1 << 10, 1 << 14, 1 << 30]))}
+    how: dict[str, Any] = {**SCORINGS[rng.integers(len(SCORINGS))], "plan": plan}
+    how["output"] = str(rng.choice(["path", "ends", "score"]))
+    how["strand"] = str(rng.choice(["plus", "minus", "both"]))
+    if rng.random() < 0.4:
+        how |= {"mode": "global", "free_ends": tuple((rng.random(4) < 0.4).tolist())}
+        how["max_cost"] = None
+    elif rng.random() < 0.5:
+        how["prune"] = False
+    some, count = devices[: int(rng.integers(2, len(devices) + 1))], len(made)
+    several.devices_of = lambda device: some  # type: ignore[assignment]
+    if rng.random() < 0.2:
+        with tempfile.TemporaryDirectory() as folder:
+            kept = {"checkpoint": folder, "disk_size": 1 << 16}
+            try:
+                found = pysw_cl.align(a, b, device=["0", "1"], stop_after=0.0, **how, **kept)
+            except Stopped:
+                found = pysw_cl.resume(folder, device=["0", "1"], plan=plan)
+    else:
+        found = pysw_cl.align(a, b, device=["0", "1"], **how)
+    wanted = pysw_cl.align(a, b, device="auto", **how)
+    assert key(found) == key(wanted), (a, b, how, len(some), found, wanted)
+    return sum(one.count for one in made[count:])
+
+
+def fails(rng: np.random.Generator, devices: list[Runtime]) -> None:
+    """A copy between devices fails: the comparison ends with this error."""
+    a, b = ("".join(rng.choice([*"ACGT"], 300)) for _ in "ab")
+    plan = {**PLANS[0], "form": "ticketed", "pipeline.least_cells": 0, "pipeline.depth": 2}
+    left, step = [int(rng.integers(0, 3))], Feed.step
+
+    def failing(self: Feed, least: int) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise DeviceError("a copy failed")
+        step(self, least)
+
+    several.devices_of = lambda device: devices  # type: ignore[assignment]
+    Feed.step = failing  # type: ignore[method-assign]
+    try:
+        plan |= {"pipeline.relay_columns": 5}
+        pysw_cl.align(a, b, device=["0", "1"], output="ends", plan=plan)
+    except DeviceError as error:
+        assert "a copy failed" in str(error)
+    else:
+        raise AssertionError("nothing failed")
+    finally:
+        Feed.step = step  # type: ignore[method-assign]
+
+
+made: list[Relay] = []
+
+
+def main(seconds: float, seed: int) -> None:
+    begin = Relay.__init__
+
+    def noted(self: Relay, *given: Any) -> None:
+        made.append(self)
+        begin(self, *given)
+
+    Relay.__init__ = noted  # type: ignore[method-assign]
+    rng, devices, until = np.random.default_rng(seed), runtimes(3), time.monotonic() + seconds
+    cases = tiles = 0
+    for _ in range(5):
+        fails(rng, devices)
+    while time.monotonic() < until:
+        tiles += compared(rng, devices)
+        cases += 1
+    print(f"{cases} cases, {len(made)} relays, {tiles} tiles")
+
+
+if __name__ == "__main__":
+    main(*(float(one) for one in sys.argv[1:2] or ["10"]), int((sys.argv[2:3] or ["1"])[0]))
