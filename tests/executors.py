@@ -6,64 +6,13 @@ machine.  Whatever computes the tiles, the results are the same to the last cell
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable
+from concurrent.futures import Executor
 from functools import cache
 
 from pysw_cl.checkpoint.band import result_facts, result_of
 from pysw_cl.tiles.contract import Engine
-from pysw_cl.tiles.graph import TileRow
-from pysw_cl.tiles.tile import Area, TileJob, TileResult
-
-
-class InThreads:
-    """Several engines, each of which computes in a thread of its own the next tile whose edges are
-    there, those of upper rows first.  They are equal where they capture special rows and
-    columns."""
-
-    def __init__(self, engines: Sequence[Engine]) -> None:
-        self._engines = list(engines)
-
-    def __call__(self, rows: Iterator[TileRow]) -> None:
-        """Compute all tiles of some rows.  The first error ends that, once those begun are done."""
-        free, left = list(self._engines), dict[TileRow, list[Area]]()
-        running: dict[Future[TileResult], tuple[TileRow, Area, Engine]] = {}
-        with ThreadPoolExecutor(len(free)) as threads:
-            while True:
-                busy = {row for row, _, _ in running.values()}
-                if free and (found := _next_tile(rows, left, busy)) is not None:
-                    row, area, job = found
-                    engine = free.pop()
-                    running[threads.submit(engine.tile, job)] = row, area, engine
-                elif not running:
-                    return
-                else:
-                    for done in wait(running, return_when=FIRST_COMPLETED).done:
-                        row, area, engine = running.pop(done)
-                        row.take(area, done.result())
-                        free.append(engine)
-
-
-def _next_tile(
-    rows: Iterator[TileRow], left: dict[TileRow, list[Area]], busy: set[TileRow]
-) -> tuple[TileRow, Area, TileJob] | None:
-    """A tile whose edges are there; None if there is none now.  ``left``: the rows that are not
-    done, with the tiles that are not begun; one of each ``busy`` row is being computed."""
-    while True:
-        for row, areas in list(left.items()):
-            while areas and row not in busy and row.ready(areas[0]):
-                area = areas.pop(0)
-                if (job := row.begin(area)) is not None:
-                    return row, area, job
-            if not areas and row not in busy:
-                del left[row]
-        last = next(reversed(left), None)
-        if last is not None and (last.alone or not last.below.done):
-            return None
-        new = next(rows, None)
-        if new is None:
-            return None
-        left[new] = list(new.areas)
+from pysw_cl.tiles.tile import TileJob, TileResult
 
 
 class OnWorkers(Engine):

@@ -11,7 +11,8 @@ from ..opencl.device import Runtime
 from ..planning.choose import choose_pipeline, in_strips, pipeline_rows
 from ..planning.plan import Plan
 from ..planning.program import Given
-from ..tiles.contract import Engine
+from ..tiles.contract import Engine, Executor
+from ..tiles.executors import InThreads
 from ..tiles.graph import Rectangle
 from ..tiles.tile import TileJob
 from .wavefront.engine import WavefrontEngine
@@ -20,7 +21,7 @@ from .wavefront.tile import given_of, shape_of
 
 
 class SeveralEngine(WavefrontEngine):
-    """Computes pipelines on all ``runtimes``, tiles and paths on the first of them."""
+    """Computes pipelines, or the tiles of sweeps, on all ``runtimes``, and paths on the first."""
 
     def __init__(
         self,
@@ -31,6 +32,14 @@ class SeveralEngine(WavefrontEngine):
     ) -> None:
         super().__init__(runtimes[0], plan, holds, row_scan)
         self._runtimes, self.devices = runtimes, len(runtimes)
+        self._others = [WavefrontEngine(one, plan, holds, row_scan) for one in runtimes[1:]]
+
+    def executor(self, whole: Rectangle) -> Executor | None:
+        """On devices whose tiles do not follow each other: CPUs."""
+        m, n = whole.shape
+        if self._speculative or m * n < self.plan.tuning.sweep.spread_cells:
+            return None
+        return InThreads([self, *self._others])
 
     @cached_property
     def _joint(self) -> Plan:

@@ -40,16 +40,16 @@ def devices_of(device: Any) -> list[Any]:
 
 
 def alike(device: Any) -> list[Runtime]:
-    """The runtimes of the first one of `devices_of`, and of those that are like it, if it is a GPU:
-    all that ``device`` names have to be.  Raises DeviceError."""
+    """The runtimes of the first one of `devices_of`, and of those that are like it: all that
+    ``device`` names have to be.  Raises DeviceError."""
     found = devices_of(device)
     first = found[0]
     some = [one for one in found if one.facts == first.facts and one.info.kind == first.info.kind]
     if named_apart(device) != ["all"] and len(some) < len(found):
         other = next(one for one in found if one not in some)
         said = f"{first.info.name} and {other.info.name} are not alike"
-        raise DeviceError(f"device={device!r}: {said}; one pair is computed by GPUs that are")
-    return some if first.facts.speculative else some[:1]
+        raise DeviceError(f"device={device!r}: {said}; one pair is computed by devices that are")
+    return some
 
 
 def _same(a: Runtime, b: Runtime) -> bool:

@@ -67,6 +67,7 @@ class SweepTuning:
     longest_side: int = tunable(1 << 23, 1, 1 << 30, "of a tile: edges take 16 bytes a cell")
     look_seconds: float = tunable(0.0003, 0, 1, "between two looks at a pipeline: under a tile's")
     tell_seconds: float = tunable(0.5, 0, 3600, "between two reports of a pipeline's tiles")
+    spread_cells: int = tunable(1 << 27, 0, 1 << 62, "fewer are not cut for several devices")
     guessed_cells: int = tunable(10**10, 0, 1 << 62, "from so many on a strand is guessed cheaply")
 
 

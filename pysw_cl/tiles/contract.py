@@ -6,7 +6,7 @@ driver asks for it, and has another way where the engine lacks it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,9 +17,11 @@ from ..planning.plan import Plan
 from ..scoring.scoring import Scoring
 from ..sequences.view import View
 from .edges import DeviceEdge
-from .graph import Rectangle
+from .graph import Rectangle, TileRow
 from .tile import Area, Costs, Hit, TileJob, TileResult, Traced
 
+#: Computes all tiles of some rows (`pysw_cl.tiles.executors`).
+Executor = Callable[[Iterator[TileRow]], None]
 #: See `Engine.pair_paths`.
 PairPaths = Callable[
     [Sequence[Rectangle], Sequence[int]], tuple[list[tuple[Hit, Traced] | None], Costs]
@@ -41,7 +43,7 @@ class Engine:
     peak_bytes: int = 0
     captures_inside: bool = False
     watch: Any = None
-    #: Devices that compute the tiles of its pipelines in turn.
+    #: Devices that compute the tiles of its pipelines in turn, or those of its `executor`.
     devices: int = 1
 
     def tile(self, job: TileJob) -> TileResult:
@@ -81,6 +83,10 @@ class Engine:
 
     def expect_path(self, whole: Rectangle, steps: tuple[int, int]) -> None:
         """Get ready for a path through a matrix whose special lines are so far apart."""
+
+    def executor(self, whole: Rectangle) -> Executor | None:
+        """What computes the tiles of a matrix at once, on several devices."""
+        return None
 
     @property
     def box_paths(self) -> Any:

@@ -21,12 +21,14 @@ from ..planning.geometry import cuts, may_be_wide
 from ..planning.path_grid import strip_rows
 from ..scoring.precision import LOCAL_LIMIT
 from ..sequences.view import View
-from .contract import Engine
+from .contract import Engine, Executor
 from .edges import EdgeArray, Edges
 from .graph import Progress, Rectangle, SweepState, TileRow
 from .slabs import BestCells, Slab, Slabs, SweepResult
 from .tile import Area, Hits, Limits, TileJob, TileResult, Want
 
+#: Tiles of a side for each device, where several compute them.
+PIECES = 6
 #: So many cells are collected at most where fewer were too few.
 MANY = 1 << 20
 
@@ -41,7 +43,7 @@ def sweep(
     shape: tuple[int, int] | None = None,
     slabs: Slabs | None = None,
     progress: Progress | None = None,
-    executor: Callable[[Iterator[TileRow]], None] | None = None,
+    executor: Executor | None = None,
 ) -> SweepResult:
     """Compute a rectangle of m x n cells.
 
@@ -56,11 +58,14 @@ def sweep(
     rows are computed; the top edge is that above the first of them.
     ``progress(done, total)`` is called with cells after every tile; an exception that it raises
     ends the sweep.
-    ``executor``: what computes the tiles of a slab's rows (default: ``engine``, one by one)."""
+    ``executor``: what computes the tiles of a slab's rows (default: that of ``engine``, or itself,
+    one by one)."""
     want, limits, (m, n) = want or Want(), limits or Limits(), rectangle.shape
     best = BestCells(m, n, rectangle.floor, want, limits.bound)
     slabs = slabs or Slabs(m, edges, shape or (m, n))
     state = SweepState(rectangle, edges, best, slabs, limits.corridor, progress)
+    own = None if executor is not None else engine.executor(rectangle)
+    pieces, executor = engine.devices if own is not None else 0, executor or own
     pipeline = None if executor is not None else _pipeline_of(engine, state)
     row: int = slabs.start
     slab: Slab | None = None
@@ -70,7 +75,7 @@ def sweep(
         if piped is not None:
             row, slab = piped
             continue
-        rows = _tile_rows(engine, state, slab)
+        rows = _tile_rows(engine, state, slab, pieces * PIECES)
         if executor is not None:
             executor(rows)
         for tiles in rows:
@@ -83,10 +88,12 @@ def sweep(
     return state.result
 
 
-def _tile_rows(engine: Engine, state: SweepState, slab: Slab) -> Iterator[TileRow]:
-    """The tile rows of a slab, cut for an engine."""
+def _tile_rows(engine: Engine, state: SweepState, slab: Slab, pieces: int) -> Iterator[TileRow]:
+    """The tile rows of a slab, cut for an engine, at least into so many ``pieces`` a side."""
     captures, height = engine.captures_inside and state.corridor is None, slab.rows
     rows, step = state.slabs.shape(height)
+    if pieces:
+        rows, step = min(rows, -(-height // pieces)), min(step, -(-state.n // pieces))
     special_rows = () if captures else tuple(row - slab.start for row in state.edges.rows)
     special_columns = () if captures else tuple(slab.columns)
     places = [slab.start, slab.end]

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 from contract_engines import Stairs, assert_edge, make_engine, run_sweep
-from executors import InThreads, OnWorkers
+from executors import OnWorkers
 from helpers import match_scoring, random_pair
 
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.tiles.contract import Engine
 from pysw_cl.tiles.edges import Border, EdgeArray
+from pysw_cl.tiles.executors import InThreads
 from pysw_cl.tiles.tile import Bound, Limits, TileJob, TileResult, Want
 
 SCORING = match_scoring(2, -3, 3, 1)

@@ -1,0 +1,72 @@
+"""What computes the tiles of a sweep at once: each needs nothing but plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
+from ..errors import DeviceError, RecomputedWarning, warn
+from .contract import Engine
+from .graph import TileRow
+from .tile import Area, TileJob, TileResult
+
+
+class InThreads:
+    """Several engines, each of which computes in a thread of its own the next tile whose edges are
+    there, those of upper rows first.  They are equal where they capture special rows and columns.
+    One that fails is left out, with a warning, and its tile is computed by another one; the error
+    of the last one is raised."""
+
+    def __init__(self, engines: Sequence[Engine]) -> None:
+        self._engines = list(engines)
+
+    def __call__(self, rows: Iterator[TileRow]) -> None:
+        """Compute all tiles of some rows.  The first other error ends that, once those begun are
+        done."""
+        free, left = list(self._engines), dict[TileRow, list[Area]]()
+        again = list[tuple[TileRow, Area, TileJob]]()
+        running: dict[Future[TileResult], tuple[TileRow, Area, TileJob, Engine]] = {}
+        with ThreadPoolExecutor(len(free)) as threads:
+            while True:
+                busy = {row for row, *_ in running.values()} | {row for row, *_ in again}
+                found = again.pop() if free and again else None
+                if free and (found := found or _next_tile(rows, left, busy)) is not None:
+                    engine = free.pop()
+                    running[threads.submit(engine.tile, found[2])] = *found, engine
+                elif not running:
+                    return
+                else:
+                    for done in wait(running, return_when=FIRST_COMPLETED).done:
+                        row, area, job, engine = running.pop(done)
+                        try:
+                            row.take(area, done.result())
+                            free.append(engine)
+                        except DeviceError as error:
+                            self._engines.remove(engine)
+                            if not self._engines:
+                                raise
+                            name = engine.plan.device
+                            warn(f"{name} failed, others go on: {error}", RecomputedWarning)
+                            again.append((row, area, job))
+
+
+def _next_tile(
+    rows: Iterator[TileRow], left: dict[TileRow, list[Area]], busy: set[TileRow]
+) -> tuple[TileRow, Area, TileJob] | None:
+    """A tile whose edges are there; None if there is none now.  ``left``: the rows that are not
+    done, with the tiles that are not begun; one of each ``busy`` row is being computed."""
+    while True:
+        for row, areas in list(left.items()):
+            while areas and row not in busy and row.ready(areas[0]):
+                area = areas.pop(0)
+                if (job := row.begin(area)) is not None:
+                    return row, area, job
+            if not areas and row not in busy:
+                del left[row]
+        last = next(reversed(left), None)
+        if last is not None and (last.alone or not last.below.done):
+            return None
+        new = next(rows, None)
+        if new is None:
+            return None
+        left[new] = list(new.areas)
