@@ -27,8 +27,8 @@ from .graph import Progress, Rectangle, SweepState, TileRow
 from .slabs import BestCells, Slab, Slabs, SweepResult
 from .tile import Area, Hits, Limits, TileJob, TileResult, Want
 
-#: Tiles of a side for each device, where several compute them.
-PIECES = 6
+#: Tiles for each device down and across, where several compute them; lanes of low ones are low.
+PIECES = 2, 12
 #: So many cells are collected at most where fewer were too few.
 MANY = 1 << 20
 
@@ -65,7 +65,7 @@ def sweep(
     slabs = slabs or Slabs(m, edges, shape or (m, n))
     state = SweepState(rectangle, edges, best, slabs, limits.corridor, progress)
     own = None if executor is not None else engine.executor(rectangle)
-    pieces, executor = engine.devices if own is not None else 0, executor or own
+    devices, executor = engine.devices if own is not None else 0, executor or own
     pipeline = None if executor is not None else _pipeline_of(engine, state)
     row: int = slabs.start
     slab: Slab | None = None
@@ -75,7 +75,7 @@ def sweep(
         if piped is not None:
             row, slab = piped
             continue
-        rows = _tile_rows(engine, state, slab, pieces * PIECES)
+        rows = _tile_rows(engine, state, slab, devices)
         if executor is not None:
             executor(rows)
         for tiles in rows:
@@ -88,12 +88,13 @@ def sweep(
     return state.result
 
 
-def _tile_rows(engine: Engine, state: SweepState, slab: Slab, pieces: int) -> Iterator[TileRow]:
-    """The tile rows of a slab, cut for an engine, at least into so many ``pieces`` a side."""
+def _tile_rows(engine: Engine, state: SweepState, slab: Slab, devices: int) -> Iterator[TileRow]:
+    """The tile rows of a slab, cut for an engine, at least into `PIECES` for so many devices."""
     captures, height = engine.captures_inside and state.corridor is None, slab.rows
     rows, step = state.slabs.shape(height)
-    if pieces:
-        rows, step = min(rows, -(-height // pieces)), min(step, -(-state.n // pieces))
+    if devices:
+        down, across = (devices * pieces for pieces in PIECES)
+        rows, step = min(rows, -(-height // down)), min(step, -(-state.n // across))
     special_rows = () if captures else tuple(row - slab.start for row in state.edges.rows)
     special_columns = () if captures else tuple(slab.columns)
     places = [slab.start, slab.end]
