@@ -1,8 +1,7 @@
 """Exact pairwise sequence alignment on any OpenCL device.
 
 The public names are loaded when they are first used, so that importing the package (and the
-command's ``--help``) needs neither NumPy nor an OpenCL driver.
-"""
+command's ``--help``) needs neither NumPy nor an OpenCL driver."""
 
 from __future__ import annotations
 

@@ -134,8 +134,7 @@ class Stopped(PyswError):
 
 
 class CacheWarning(UserWarning):
-    """Kernels or profiles that are kept elsewhere, or built again: a folder is full, damaged or
-    cannot be written."""
+    """Kernels or profiles that are kept elsewhere, or built again: a folder is full or damaged."""
 
 
 class ProfileError(PyswError, RuntimeError):

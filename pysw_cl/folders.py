@@ -2,8 +2,7 @@
 
 In the source tree ``cl/`` and ``examples/`` stand beside ``pysw_cl/``; a wheel holds them inside
 it.  They are found by path, not by import, so that a checkout always reads its own files, even if
-another copy of the package is installed.
-"""
+another copy of the package is installed."""
 
 from __future__ import annotations
 

@@ -175,8 +175,7 @@ def is_linear(scoring: Scoring) -> bool:
     score falls instead, local scores grow with the logarithm of the length, as statistics of
     alignments need (Arratia & Waterman 1994, Ann Appl Probab 4, 200-225).  The mean score a letter
     grows with the length, so a mean above 0 proves the linear phase; a scoring close to the
-    transition may be missed.
-    """
+    transition may be missed."""
     gaps = scoring.gap_open, scoring.gap_extend
     if scoring.name:  # are these defaults, which are known?
         usual = USUAL_GAPS.get(scoring.name) == gaps and scoring.scale == 1

@@ -174,8 +174,7 @@ def align(
     CheckpointError
         If the folder belongs to another job, is in use, or cannot be written.
     Stopped
-        After ``stop_after`` seconds; :func:`resume` goes on.
-    """
+        After ``stop_after`` seconds; :func:`resume` goes on."""
     given = locals()
     return align_with(a, b, made_of(AlignOptions, given), made_of(AlignResources, given))
 
@@ -263,8 +262,7 @@ def resume(
     :func:`align`.
 
     Raises CheckpointError if the folder holds no checkpoint, is in use or cannot be written, and
-    otherwise what :func:`align` raises.
-    """
+    otherwise what :func:`align` raises."""
     return resume_with(made_of(ResumeResources, locals()))
 
 
@@ -336,8 +334,7 @@ def align_top(
         At most ``k``, by decreasing score; empty if nothing scores ``min_score``.  The ``stats`` of
         each are what it took after the one before.
 
-    Raises as ``align``.
-    """
+    Raises as ``align``."""
     given = locals()
     return align_top_with(a, b, made_of(TopOptions, given), made_of(Resources, given))
 

@@ -49,8 +49,7 @@ class Aligner:
     the end of a ``with`` block, frees them.  A closed aligner can go on.
 
     An aligner can be pickled, and so be sent to other processes, if ``device`` is a string; objects
-    of PyOpenCL belong to their process.
-    """
+    of PyOpenCL belong to their process."""
 
     def __init__(
         self,

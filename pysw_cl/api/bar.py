@@ -48,8 +48,7 @@ class ProgressBar:
     `expect`, the pairs that are done of all.  A short run leaves no trace.
 
     ``stream``: where (None: standard error, or the notebook).  ``leave``: does the line stay at the
-    end?  All methods may be called from any thread.
-    """
+    end?  All methods may be called from any thread."""
 
     def __init__(self, stream: TextIO | None = None, *, leave: bool = False) -> None:
         self._stream, self._leave, self._lock = stream, leave, threading.RLock()

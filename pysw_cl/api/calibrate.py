@@ -56,8 +56,7 @@ def calibrated(
     Builds of kernels do not count.  After ``most_builds`` seconds of them nothing more is built.
     Where not all runs of some strips have been made by then, the times that they had are scaled by
     those that were; without any they are kept.  ``builds``: whether it is also measured what first
-    uses take.  ``told`` is called between runs, with the seconds of the budget that are over.
-    """
+    uses take.  ``told`` is called between runs, with the seconds of the budget that are over."""
     began, before, cases = time.monotonic(), others(), [*designed(runtime), *checks(runtime)]
     measure(cases, SWEEPS * budget, lambda share: told(share * budget), most_builds)
     done, plan = [case for case in cases if case.seconds], default_plan(runtime)

@@ -93,8 +93,7 @@ def best_ends(
         first.  On the minus strand an alignment ends where the query that it has begins: that place
         is ``query_end``, and the last one comes first.
 
-    Raises as ``align``.
-    """
+    Raises as ``align``."""
     given = locals()
     options = made_of(EndsOptions, {**given, "output": "ends"})
     resources = made_of(Resources, {**given, "plan": with_engine(engine, plan)})
@@ -198,8 +197,7 @@ def trace_ends(
         took; those of the others are empty.
 
     Raises as ``align``, and InputError if the score of an end is not the best score of an alignment
-    that ends there.
-    """
+    that ends there."""
     given = locals()
     options = made_of(TraceOptions, given)
     resources = made_of(Resources, {**given, "plan": with_engine(engine, plan)})

@@ -85,8 +85,7 @@ def write(
 
     Raises InputError for results that the format cannot hold, such as proteins in SAM, for results
     without a path where it needs one, and for nucleotides and proteins together; and FileError if
-    the file cannot be written.
-    """
+    the file cannot be written."""
     path = place_of(path, "write")
     name = _format(path, format)
     rows, setting = _rows(results, pairs, names, asked, formats.FORMATS[name].lists_queries)
@@ -137,8 +136,7 @@ def read(
         target) and ``more``; None for what the file does not say.
 
     Raises InputError for a format that is not known or has no reader, FileError for a file that
-    cannot be read, and FormatError for a damaged one, with the number of the line.
-    """
+    cannot be read, and FormatError for a damaged one, with the number of the line."""
     path = place_of(path, "__iter__")
     name = _format(path, format)
     reader = formats.reader_of(name)
@@ -307,8 +305,7 @@ def write_sequences(
         Letters on a line of FASTA.
 
     Raises InputError for what is no sequence or cannot be in such a file, saying which one, and
-    FileError if the file cannot be written.
-    """
+    FileError if the file cannot be written."""
     place = place_of(path, "write")
     if format is None:
         end = formats.end_of_name(place) if isinstance(place, str) else ""

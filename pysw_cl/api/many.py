@@ -160,8 +160,7 @@ def align_paths(
 
     ``paths["score"]`` is a column; ``runs`` and ``offsets`` are the paths as BAM has them; ``rows``
     is the structured array without the CIGARs, ``cigar`` an array of str, and ``table()`` the array
-    of `align_many`, made when they are read.
-    """
+    of `align_many`, made when they are read."""
     given = locals()
     options = made_of(ManyOptions, {**given, "output": "path"})
     every, options = of_first(pairs, options, True)

@@ -77,8 +77,7 @@ def align_parts(
 
     ``on_bad(number, pair, error)`` is called for each pair that cannot be aligned (its letters, its
     length, a value that is no pair); the pair is left out.  Without it the first such pair raises
-    its error, whose ``pair`` is the number, when the parts before are given.
-    """
+    its error, whose ``pair`` is the number, when the parts before are given."""
     with PairAligner(options, resources) as aligner:
         limits = limits or PartLimits()
         for part in align_lists(aligner, pairs, limits, resources.progress, on_bad):

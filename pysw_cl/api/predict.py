@@ -70,8 +70,7 @@ def predict(
     DeviceError if there is no usable device.
 
     Method: :mod:`pysw_cl.planning.model.times`.  Of a global comparison all cells are counted; a
-    diagonal band (``max_cost`` of :func:`align`) takes less.
-    """
+    diagonal band (``max_cost`` of :func:`align`) takes less."""
     options, job = made_of(AlignOptions, locals()), None
     a_is_number, b_is_number = (not hasattr(one, "__len__") for one in (a, b))
     if a_is_number != b_is_number:
@@ -105,8 +104,7 @@ def plan(
     seconds of those that ``device="auto"`` did not choose.  ``str()`` says it all in words.
 
     Raises InputError for lengths, scorings and plans that cannot be used, and DeviceError if there
-    is no usable device.
-    """
+    is no usable device."""
     options = made_of(AlignOptions, {**locals(), "output": "score"})
     sides = _length(m, "m"), _length(n, "n")
     prediction, setting, others = _asked(device, *sides, options, plan, None, True)
@@ -122,8 +120,7 @@ def profile(device: Any = "auto") -> Profile:
     ``kernels`` that were measured; "" and 0 where any will do.
 
     Raises DeviceError if there is no usable device.  A ProfileWarning names a file that is ignored,
-    because it is damaged or of another version.
-    """
+    because it is damaged or of another version."""
     return get_runtime(device).profile()[0]
 
 

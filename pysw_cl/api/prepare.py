@@ -93,8 +93,7 @@ def prepare(
         As for :func:`align`; progress is in pairs aligned, of all of them.
 
     Returns how many programs this process has for the device now.  Raises InputError for a kind
-    that does not exist, and DeviceError if there is no usable device, or it fails.
-    """
+    that does not exist, and DeviceError if there is no usable device, or it fails."""
     given = texts(kinds, "kinds")
     unknown = [kind for kind in given if kind not in KINDS]
     if unknown or not given:

@@ -77,8 +77,7 @@ def score_statistics(
 
     Raises ScoringError where scores of unrelated sequences follow no such law: the mean score of
     two letters is not negative, none is positive, or gaps cost so little that local alignments run
-    through whole sequences (the linear phase).
-    """
+    through whole sequences (the linear phase)."""
     if isinstance(sub_score, PositionMatrix):
         matrix, scoring = sub_score, sub_score.scoring(gap_cost)
     else:

@@ -205,9 +205,7 @@ def tune(
 
     The profile has ``parameters`` where they beat what jobs had, ``times``, and ``runs``.  If it
     cannot be saved, a ProfileWarning says so; it is returned all the same, but no plan uses it.
-    Raises InputError for a budget or a subject that does not exist, and DeviceError if there is no
-    usable device.
-    """
+    Raises InputError for a budget or subject that does not exist, DeviceError without a device."""
     return tuned(device, budget, subjects, strategy, progress, resume)[0]
 
 

@@ -2,8 +2,7 @@
 
 The job and the plan decide which tiles are computed, and each tile depends only on those before
 it.  So a later run repeats the same search, and its engine reads the tiles that earlier runs saved
-with the same plan.
-"""
+with the same plan."""
 
 from __future__ import annotations
 
@@ -38,8 +37,7 @@ class SavingEngine(Engine):
     Tiles have the numbers 0, 1, ... in the order in which the search asks for them.  Files of
     another configuration are removed.  Raises `DiskFull` if the folder may not take more.
     ``assumed``: the score with which the search begins.  ``progress`` is told from the first tile
-    on that is computed.
-    """
+    on that is computed."""
 
     def __init__(
         self,

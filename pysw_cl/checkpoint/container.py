@@ -8,8 +8,7 @@ file that is truncated or changed.
 Edge cells are stored as differences: H minus the H before it, and H minus X.  Each kind takes the
 fewest bytes that hold all its values.  Both are deflated (RFC 1951) with the strategy for runs:
 neighbours of an edge differ little, and it took 8 ns a cell where the default strategy took 9 and
-saved less.  A thread compresses and writes them while the device computes.
-"""
+saved less.  A thread compresses and writes them while the device computes."""
 
 from __future__ import annotations
 

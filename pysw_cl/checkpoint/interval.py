@@ -2,8 +2,7 @@
 special rows.
 
 More special rows lose less work when a run ends, and shorten the traceback.  Fewer take less disk
-space and less time to save.
-"""
+space and less time to save."""
 
 from __future__ import annotations
 

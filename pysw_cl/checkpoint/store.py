@@ -14,8 +14,7 @@
 
 Every file is sealed (:mod:`pysw_cl.checkpoint.container`) and names its job, so a file that is
 missing, damaged or of another job is noticed.  Method: the special rows of CUDAlign 2 (Sandes & de
-Melo, IPDPS 2011).
-"""
+Melo, IPDPS 2011)."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@
 Method: special rows (Sandes & de Melo, CUDAlign 2, IPDPS 2011).  When a slab, all columns of some
 rows, is computed, its last row, its parts of the special columns and the best cell so far are
 written to disk.  A later run continues below it, with any plan on any device: edges hold exact
-values, and the canonical path does not depend on where they lie.
-"""
+values, and the canonical path does not depend on where they lie."""
 
 from __future__ import annotations
 
@@ -32,8 +31,7 @@ class SavedSweep(Slabs):
 
     Earlier runs may have saved slabs of it; the rows that they left are gaps, and ``start`` and
     ``stop`` are those of the gap that is being computed.  The run ends at the first special row
-    after it is late.  The search's stats count what the sweep cost, earlier runs included.
-    """
+    after it is late.  The search's stats count what the sweep cost, earlier runs included."""
 
     def __init__(self, search: Search, run: SavedRun) -> None:
         self._search, self._run, self._store = search, run, run.store

@@ -1,8 +1,7 @@
 """What a command line asks for, as options and resources; what is wrong with them is wrong usage.
 
 All of it is checked here, before a file is read: an error of an option ends with exit code 2,
-whoever finds it, and an error of a file or of its letters ends with 1.
-"""
+whoever finds it, and an error of a file or of its letters ends with 1."""
 
 from __future__ import annotations
 

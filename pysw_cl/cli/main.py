@@ -4,8 +4,7 @@ Results go to standard output, messages and the progress bar to standard error. 
 0, 1 for an error (one line says which), 2 for wrong usage (one line, too), 3 for a run that was
 told to stop before it was finished and can be resumed, and 128 + its number after a signal
 (`ending`): 130 after Ctrl-C.  NumPy and pyopencl are imported by the command that needs them, so
-that ``--help`` is there at once.
-"""
+that ``--help`` is there at once."""
 
 from __future__ import annotations
 

@@ -182,8 +182,7 @@ class Database:
         scoring.check_letters(one.letters, what)
 
     def parts(self, most_letters: int) -> Iterator[SequenceSet]:
-        """The sequences that have letters, by their ranks, in parts of so many letters at most, or
-        of one sequence."""
+        """The sequences that have letters, by rank, in parts of so many letters, or of one."""
         first = 0
         while len(left := self.by_length.lengths[first : self.full]):
             stop = first + fitting(left, most_letters)

@@ -82,8 +82,7 @@ class HitAligner:
         matrix: PositionMatrix | None = None,
     ) -> tuple[list[Hits], Stats]:
         """The hits of each query, whose scores are known, and what they cost.  ``options`` differ
-        from those of before in what hits are chosen by.  ``matrix``: it stands in the place of all
-        queries."""
+        from those before in what hits are chosen by.  ``matrix``: in the place of all queries."""
         self._options, self._matrix, self._cost = options, matrix, Stats()
         said = {"mode": options.mode, "scoring": options.scoring, "free_ends": options.free}
         self._common: dict[str, Any] = {**said, "heuristic": heuristic_of(options)}

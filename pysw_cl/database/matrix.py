@@ -92,8 +92,7 @@ def score_matrix(
 
     >>> import pysw_cl
     >>> pysw_cl.score_matrix(["ACGTT", "ACGAA"], ["ACGT", "TTAC", "GTT"], device="cpu").tolist()
-    [[4, 2, 3], [3, 2, 1]]
-    """
+    [[4, 2, 3], [3, 2, 1]]"""
     given = locals()
     options, resources = made_of(MatrixOptions, given), made_of(Resources, given)
     return matrix_of(queries, targets, options, resources, out)[0]

@@ -3,8 +3,7 @@
 The second best end is the highest score of an end outside the best alignment's rectangle, which are
 its query letters x its target letters.  A local path may end at any cell: the sweep tells the best
 cell of each tile (`Want.each_tile`), and a tile on the rectangle's border whose best cell lies
-inside is searched again outside.  A global path ends in the last row or column.
-"""
+inside is searched again outside.  A global path ends in the last row or column."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """An upper bound on the score of paths that leave a diagonal band, and the band of a sweep.
 
 The bound is that of Ukkonen (1985), Inf Control 64, 100-118, for affine gaps, any substitution
-scores and any letters; docs/algorithm.md, Bands, has the proof.
-"""
+scores and any letters; docs/algorithm.md, Bands, has the proof."""
 
 from __future__ import annotations
 
@@ -28,8 +27,7 @@ def _most_gained(counts: Longs, gains: Longs) -> set[tuple[int, int]]:
 
     Letter i occurs ``counts[i]`` times and gains at most ``gains[i]``.  The highest gain takes the
     best letters first, so it is concave in s: the minimum of the lines ``first + gain * s``.
-    Returns the lines as (gain, first).
-    """
+    Returns the lines as (gain, first)."""
     negated, which = np.unique(-np.maximum(gains, 0), return_inverse=True)
     counts = np.bincount(which, counts).astype(np.int64)
     before, gained = np.cumsum(counts) - counts, np.cumsum(-counts * negated)
@@ -45,8 +43,7 @@ class BandScoreBound:
 
     Two diagonals run through the ends of a global path: 0 and n - m.  A path that comes to the k-th
     diagonal outside those two has at most min(m, n) - k pairs and, for k > 0, a gap in each
-    sequence.  If any end is free, the bound charges nothing for gaps.
-    """
+    sequence.  If any end is free, the bound charges nothing for gaps."""
 
     def __init__(self, problem: Problem) -> None:
         scoring, self.problem = problem.scoring, problem
@@ -99,8 +96,7 @@ class Band:
     It decides at the bottom edge of each tile row: H of a cell plus the highest score of the rest.
     If no cell can reach ``least``, it skips nothing from there on.  With free ends it never skips.
 
-    With ``stops``, the sweep ends early once its paths will probably not reach ``least``.
-    """
+    With ``stops``, the sweep ends early once its paths will probably not reach ``least``."""
 
     def __init__(
         self,

@@ -3,8 +3,7 @@
 If a band's score is above the bound of paths that leave it (`band_bound.py`), its sweep has found
 every optimal path, with exact values.  Otherwise the band is widened.  Methods: Fickett (1984),
 Nucleic Acids Res 12, 175-179 (a limit that grows until the score proves itself); Ukkonen (1985),
-Inf Control 64, 100-118 (the band).  docs/algorithm.md has the proof, ties included.
-"""
+Inf Control 64, 100-118 (the band).  docs/algorithm.md has the proof, ties included."""
 
 from __future__ import annotations
 
@@ -115,8 +114,7 @@ class BandChoice:
     of the whole matrix's work, by the model of the plan (`Plan.cost`), is not chosen.
 
     ``save``: are the rows kept that the traceback restarts from?  ``prunes``: without a proof the
-    caller prunes the whole matrix by ``best``.
-    """
+    caller prunes the whole matrix by ``best``."""
 
     def __init__(
         self, problem: Problem, plan: Plan, assumed: int | None, save: bool, prunes: bool

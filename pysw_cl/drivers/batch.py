@@ -1,8 +1,7 @@
 """Many pairs in batches: what is looked for first, and the pairs that are better aligned alone.
 
 Pairs are taken in the caller's order, in parts that fit memory.  While the device computes one
-part, the host lays out the next.
-"""
+part, the host lays out the next."""
 
 from __future__ import annotations
 

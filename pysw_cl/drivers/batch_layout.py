@@ -212,8 +212,7 @@ def parts(
 
     Yields (part, lengths, long).  ``long``: the numbers of the pairs with a sequence longer than
     ``longest``; they are not in ``part``.  ``lengths``: of all pairs, those too (n x 2).
-    ``alphabet``: that of the sequences, if they have one.
-    """
+    ``alphabet``: that of the sequences, if they have one."""
     first, limits = 0, (most_letters, longest)
     while first < len(pairs):
         found = None if alphabet else _plain(pairs, first, most_pairs, *limits)

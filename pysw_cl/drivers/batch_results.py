@@ -188,8 +188,7 @@ class OneByOne:
 
     def align_together(self, scores: dict[int, int], strand: str = "") -> dict[int, int]:
         """Align local pairs, on their better ``strand`` if known, in few launches; ``scores`` above
-        0 that they reach, by their numbers.  Returns the cells that count as done, of those pairs
-        that were aligned."""
+        0 that they reach, by their numbers.  Returns the cells done, of those aligned."""
         asked, pairs = self._on(strand), [self.pairs[k] for k in scores]
         found = self._together(pairs, asked, self._resources, list(scores.values()))
         each = zip(scores, found, strict=True)

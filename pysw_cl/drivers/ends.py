@@ -9,8 +9,7 @@ For a path only a box above and to the left of its end is computed, and a larger
 not prove the path (docs/algorithm.md, *Many ends*).  The cells that lead into the box are set to
 the most that they can be.  If the path traced back from the end still begins inside the box, no
 path through those cells is as good, and it is the canonical path of the whole matrix.  So a box
-takes the place of Khajeh-Saeed & Perot's backward search in chunks.
-"""
+takes the place of Khajeh-Saeed & Perot's backward search in chunks."""
 
 from __future__ import annotations
 
@@ -67,8 +66,7 @@ def best_ends(
     With a ``separation`` s above 0, a cell is left out if both its row and its column are less than
     s from those of a cell before it that is kept.  ``progress(done, total)`` is told of sweeps of
     the whole matrix.  A sweep gives the best cells, as many as are held at once, that were not
-    looked at and are not near a cell that is kept; a further one follows if too few are apart.
-    """
+    looked at and are not near a cell that is kept; a further one follows if too few are apart."""
     m, n = problem.shape
     separation = min(separation, FARTHEST)
     if separation > 1:  # a square of so many rows and columns has one
@@ -216,8 +214,7 @@ def trace_ends(
     The score of a path is H of its end, whatever the score of the `Hit` says, from which only the
     size of the first box follows.  ``highest``: no cell of the matrix has a higher score; None:
     nothing is known.  ``done(count)`` is told of how many ends the paths are found, and ``tell``
-    how far one is traced that takes long.
-    """
+    how far one is traced that takes long."""
     found = TracedEnds(job, ends, [None] * len(ends))
     match, alone = max(1, job.scoring.highest), len(ends) == 1
     growth = GROWTH_ALONE if alone else GROWTH

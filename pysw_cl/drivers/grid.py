@@ -1,8 +1,7 @@
 """All against all: the matrix of the scores of two lists of sequences, tile by tile.
 
 A tile is a batch of pairs that is laid out from a few arrays, whatever the number of its pairs:
-the sequences of both sides lie in the order of their lengths, so that neighbours are alike.
-"""
+the sequences of both sides lie in the order of their lengths, so that neighbours are alike."""
 
 from __future__ import annotations
 

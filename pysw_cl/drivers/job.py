@@ -121,8 +121,7 @@ def make_frames(
     ``ranges``, of query and target, are (start, end), 0-based and half-open, or None for the whole
     sequence; ``strand`` is one that `check_strand` accepts.  Raises InputError for a range that is
     not inside its sequence, and SequenceError for an empty sequence and for a letter inside a range
-    that is not in the alphabet.
-    """
+    that is not in the alphabet."""
     places: list[tuple[int, int]] = []
     known: list[Codes | None] = []
     others = False
@@ -157,8 +156,7 @@ def make_frames(
 def check_complement(
     query: Letters, scoring: Scoring, start: int = 0, stop: int | None = None
 ) -> None:
-    """Raise SequenceError for a letter of a part of the query whose complement is not in the
-    alphabet."""
+    """Raise SequenceError for a letter of a part of the query whose complement is unknown."""
     known = np.flatnonzero(scoring.query_encoding[COMPLEMENT] != NO_CODE).astype(np.uint8)
     part = query[start:stop]
     k = first_outside(known.tobytes(), part)

@@ -13,8 +13,7 @@ the arguments of the public functions, which say what they mean, with the same d
     resume       (those saved)   ResumeResources
 
 ``prune`` and ``max_cost`` are resources, because they do not change the result.  A checkpoint's are
-only defaults for a resume (:mod:`pysw_cl.checkpoint.store`).
-"""
+only defaults for a resume (:mod:`pysw_cl.checkpoint.store`)."""
 
 from __future__ import annotations
 

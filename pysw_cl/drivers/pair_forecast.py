@@ -3,8 +3,7 @@
 
 Words that both have, once each, tell where the sequences are alike, and how much.  A word survives
 if none of its k letters changes, so the share c of words that did gives the identity c^(1/k) (Mash:
-Ondov et al. 2016, Genome Biology 17, 132).  The best alignment is taken to run straight there.
-"""
+Ondov et al. 2016, Genome Biology 17, 132).  The best alignment is taken to run straight there."""
 
 from __future__ import annotations
 
@@ -125,8 +124,7 @@ def sweep_share(
     """How long these strips of a local sweep take, as a share of that where all cells are computed
     and no path is met.
     ``known``: a score that is known before.  With ``prune`` a block is computed if H, and a match
-    for each row and column left, reach the best score so far (Sandes & de Melo's block pruning).
-    """
+    for each row and column left, reach the best score so far (Sandes & de Melo's block pruning)."""
     (m, n), plan, scoring = shape, strips.plan, given.scoring
     if path.score <= 0 and not (prune and known > 0):
         return 1.0

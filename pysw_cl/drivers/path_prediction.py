@@ -1,7 +1,6 @@
 """Predicts where a path crosses special rows and columns, from their H alone.
 
-They cut the matrix into grid cells.  A traceback leaves each at its top or left edge.
-"""
+They cut the matrix into grid cells.  A traceback leaves each at its top or left edge."""
 
 from __future__ import annotations
 
@@ -49,8 +48,7 @@ def promise(down: Any, across: int, rate: float, match: int, extend: int) -> Any
 
     Each row and column adds ``rate``, and each more of the one than of the other costs a letter of
     a gap.  Where sequences are not alike, a path goes a little aside for less: many ways score
-    nearly the same there.
-    """
+    nearly the same there."""
     total, lean = down + across, abs(down - across)
     wide = total * ((1 - similarity(rate, match)) / 4) + TINY
     near = np.minimum(lean, wide)

@@ -36,8 +36,7 @@ class Batch(Sequence[tuple[bytes, bytes]]):
     What is made of the letters for a device stays there from call to call: a byte a letter, as long
     as the Batch lives, or until `free`.  So does the memory that the last call worked in, if it is
     at most a sixteenth of the device's.  A Batch is a sequence of (query, target), as bytes, so
-    whatever takes pairs takes it.  Several threads may use one at once.  It can be pickled.
-    """
+    whatever takes pairs takes it.  Several threads may use one at once.  It can be pickled."""
 
     #: Are pairs aligned again and again, so that engines keep their codes?
     again = True
@@ -62,8 +61,7 @@ class Batch(Sequence[tuple[bytes, bytes]]):
 
         ``pairs`` is read once, and its sequences are copied.  Raises InputError for a value that is
         no pair, and SequenceError for one that is no sequence, with the number of the pair, counted
-        from 0.  Letters outside an alphabet are found when they are aligned.
-        """
+        from 0.  Letters outside an alphabet are found when they are aligned."""
         check_pairs(pairs)
         if isinstance(pairs, Batch):
             return cls(pairs._queries, pairs._targets)
@@ -90,8 +88,7 @@ class Batch(Sequence[tuple[bytes, bytes]]):
         """The Batch of queries and targets that are in arrays, as Arrow's string columns are.
 
         See `SequenceSet.from_arrays`, which also says what it raises; InputError for offsets that
-        are not as many for queries as for targets, too.
-        """
+        are not as many for queries as for targets, too."""
         queries = SequenceSet.from_arrays(query_letters, query_offsets, "query")
         return cls(queries, SequenceSet.from_arrays(target_letters, target_offsets, "target"))
 

@@ -2,8 +2,7 @@
 
 The total is fixed before the work begins.  A run takes steps, one after the other.  Each gets its
 part of what is left of the total, by the work that is foreseen of it and of those that follow.  So
-the share never falls and comes to 1, whatever was foreseen.
-"""
+the share never falls and comes to 1, whatever was foreseen."""
 
 from __future__ import annotations
 
@@ -31,8 +30,7 @@ FURTHER, FURTHER_CELLS = 0.1, 1e8
 class Stage:
     """What a run does now: what a progress callback gets as ``stage``.
 
-    ``work_done`` and ``work_left`` are None while the run waits for kernels that are built.
-    """
+    ``work_done`` and ``work_left`` are None while the run waits for kernels that are built."""
 
     #: "score", "path", "alignment", "pairs" or "building kernels".
     name: str

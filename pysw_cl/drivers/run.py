@@ -47,8 +47,7 @@ def run(
     ``engines`` gives the engine, always the same; it is not called if all of a checkpoint is
     finished, of which ``saved`` gives the part of a strand.  ``started``: when the call began, by
     `time.perf_counter`; a checkpoint counts its own time.  Raises InternalError for a path that
-    fails its check in two computations.
-    """
+    fails its check in two computations."""
     done = list[tuple[Job, Found]]()
     pair: PairProgress | None = None
     result: Alignment | None = None

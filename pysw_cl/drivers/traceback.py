@@ -9,8 +9,7 @@ Where a device computes many tiles in one launch, the path is predicted: it prob
 special row and column at the cell through which a path can score most.  One launch computes all
 grid cells on it, each to a little beyond the crossing, with finer special rows and columns.  The
 next level does the same between those, and the last level stores moves.  Where the path leaves the
-predicted tiles, the traceback goes on from there with a new prediction.
-"""
+predicted tiles, the traceback goes on from there with a new prediction."""
 
 from __future__ import annotations
 

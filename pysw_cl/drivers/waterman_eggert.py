@@ -4,8 +4,7 @@ Method: Waterman & Eggert (1987, J Mol Biol 197, 723-728).  After an alignment i
 of letters that it aligns are forbidden: no later path may take the diagonal step of their cells.
 The next alignment is the best of the matrix with these forbidden pairs.  The first sweep keeps the
 edges of a grid of tiles.  Only the tiles that the path crosses are computed again, and a tile next
-to them only if the edge between them has changed.
-"""
+to them only if the edge between them has changed."""
 
 from __future__ import annotations
 
@@ -49,8 +48,7 @@ def find_top(
 
     Each is the best alignment that contains no aligned pair of those before it.  Of equal ends it
     is the first in row-major order; its path is the canonical one.  Its ``stats`` have the cells
-    and launches that it took.  An exception that ``progress`` raises ends the search.
-    """
+    and launches that it took.  An exception that ``progress`` raises ends the search."""
     tiles: _Tiles | None = None
     touched: set[Place] = set()
     problem, plan, wanted = job.problem, engine.plan, job.output == "path"

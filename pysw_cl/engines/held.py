@@ -2,8 +2,7 @@
 further launch the best one that shares no aligned pair with those before it.
 
 Method: Waterman & Eggert (1987, J Mol Biol 197, 723-728), who compute again only what changes when
-the pairs of a path are forbidden.  The kernel (cl/held/held.cl) says how a matrix is laid out.
-"""
+the pairs of a path are forbidden.  The kernel (cl/held/held.cl) says how a matrix is laid out."""
 
 from __future__ import annotations
 

@@ -14,8 +14,7 @@ follow directly on a gap in the other, and a gap in either may be opened at a bo
 scores on a border are at least H - gap_open (Flouri et al. 2015, bioRxiv 031500).  Of several paths
 with the best score it returns the one that scikit-bio's ``pair_align`` returns.
 
-A gap of k letters costs ``gap_open + k * gap_extend``, both given as positive numbers.
-"""
+A gap of k letters costs ``gap_open + k * gap_extend``, both given as positive numbers."""
 
 from __future__ import annotations
 

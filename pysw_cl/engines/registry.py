@@ -2,8 +2,7 @@
 
 That is the device that has it done first, by the model.  Calls of `align` are timed, whoever chose
 their device: what they took, over what the model foresaw, corrects it for later calls of about the
-same size.  No call is made to learn from.
-"""
+same size.  No call is made to learn from."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Builds programs in a process of its own, which runs this file.
 
 A driver that builds one program at a time, and lets no launch begin meanwhile, but keeps what it
-has built for all processes, has it built by others meanwhile.
-"""
+has built for all processes, has it built by others meanwhile."""
 
 from __future__ import annotations
 

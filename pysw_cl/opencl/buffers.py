@@ -162,8 +162,7 @@ class Buffers:
 
     ``small``: take small ones from this thread's pool, where a copy costs less than a new buffer.
     ``pool``: take them from this pool.  ``retained``: the source of those that outlive the job
-    (:meth:`lasting`).  ``aside``: kernels are launched on another queue, so :meth:`send` waits for
-    copies."""
+    (:meth:`lasting`).  ``aside``: kernels are launched on another queue: :meth:`send` waits."""
 
     def __init__(
         self,

@@ -1,7 +1,6 @@
 """A GPU is opened while Python still imports: its driver takes a third of a second for that.
 
-PyOpenCL holds Python's lock meanwhile, so this calls OpenCL by itself, in PyOpenCL's library.
-"""
+PyOpenCL holds Python's lock meanwhile, so this calls OpenCL by itself, in PyOpenCL's library."""
 
 from __future__ import annotations
 

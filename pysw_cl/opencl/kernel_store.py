@@ -4,8 +4,7 @@ PoCL keeps what it builds in one folder, and trusts it: a damaged file there, or
 the process.  So it gets a new folder in every process, which is removed at the end.  What is kept
 of a program is checked and copied into it before a build.  After the program's first launch all
 that PoCL made of it is packed into a file with a digest, which is renamed to its place: a process
-that dies leaves nothing half made, and any number of them may run at once.
-"""
+that dies leaves nothing half made, and any number of them may run at once."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Geometry of the two-level wavefront: strips, blocks, external diagonals, the minimum size.
 
-The kernels, the wavefront engine and the schedule checker all follow this description.
-"""
+The kernels, the wavefront engine and the schedule checker all follow this description."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Lane sets: what a plan's ``lanes`` stand for, as data.
 
 A new one is a header (a file under cl/, or the absolute path of another one) and a row here.  No
-code tests a lane set's name: each difference between them is a field.
-"""
+code tests a lane set's name: each difference between them is a field."""
 
 from __future__ import annotations
 

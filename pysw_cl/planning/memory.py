@@ -1,8 +1,7 @@
 """How much device memory an alignment takes: predicted from its plan and size, before it runs.
 
 Sweeps, pipelines and tracebacks are gone through as the drivers do, and the buffers of executions
-are summed (:mod:`.execution`).  Sandes & de Melo (thesis 2011, table 5.1) do so for one sweep.
-"""
+are summed (:mod:`.execution`).  Sandes & de Melo (thesis 2011, table 5.1) do so for one sweep."""
 
 from __future__ import annotations
 

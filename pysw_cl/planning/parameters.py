@@ -3,8 +3,7 @@
 A parameter has a name, a range, a default and the reason for it.  Drivers and engines read values
 from their plan (``plan.tuning``), and a tuner reads the declarations.  Parameters of one subject
 are fields of one class, with dotted names like "traceback.pieces".  Names without a dot are fields
-of the plan, declared there in the same way.  :func:`pysw_cl.planning.plan.space` lists all.
-"""
+of the plan, declared there in the same way.  :func:`pysw_cl.planning.plan.space` lists all."""
 
 from __future__ import annotations
 

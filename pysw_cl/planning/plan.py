@@ -2,8 +2,7 @@
 cost under it, by which alone plans and drivers choose.
 
 Costs are counts (columns of strips, blocks, waits) times the times of the device's profile
-(:mod:`.model.times`), in seconds on the device.  Tiles with moves are only compared among these.
-"""
+(:mod:`.model.times`), in seconds on the device.  Tiles with moves are only compared among these."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@
 A section begins ``overlap`` columns left of its first one, with values that are not too high.  Once
 no path that comes from further left matters, all values are true (docs/algorithm.md, Sections).
 
-Method: Khajeh-Saeed & Perot (2011), GPU Computing Gems Emerald Edition, section 13.3.4.
-"""
+Method: Khajeh-Saeed & Perot (2011), GPU Computing Gems Emerald Edition, section 13.3.4."""
 
 from __future__ import annotations
 

@@ -10,8 +10,7 @@ What this package does not compute goes to scikit-bio: more than 64 different sy
 other than 0 and 1, ``keep_matrices``, infinite or negative costs, scores that no power of two makes
 whole, an ``atol`` that reaches half of their smallest step, totals that may pass 2**24, where
 scikit-bio's 32-bit floats are no longer exact, and what is no sequence, which it refuses.
-`DELEGATED` counts these calls by reason.
-"""
+`DELEGATED` counts these calls by reason."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 After ``import pysw_cl.skbio``, `skbio.io.sniff` knows PAF, `skbio.io.read` makes a generator of
 :class:`pysw_cl.results.formats.reading.Record` of it or a `pandas.DataFrame`, and `skbio.io.write`
-writes "paf" and "blast+6" from a generator of results of `pysw_cl.align` or from such a table.
-"""
+writes "paf" and "blast+6" from a generator of results of `pysw_cl.align` or from such a table."""
 
 from __future__ import annotations
 

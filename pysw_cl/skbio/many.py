@@ -75,8 +75,7 @@ def pair_align_many(
     The arguments are those of `pair_align`; ``max_paths`` is 1, or 0 for scores alone.  Fastest
     where all sequences are str, or all of one class of scikit-bio's.  Pairs that are not computed
     here (`DELEGATED`) are aligned one by one.  Raises InputError, which names the pair, counted
-    from 0, for what scikit-bio refuses, and DeviceError.
-    """
+    from 0, for what scikit-bio refuses, and DeviceError."""
     if max_paths not in (0, 1):
         raise InputError(f"max_paths must be 0 or 1 for many pairs, not {max_paths!r}")
     seqs = as_halves(list(pairs))
@@ -191,8 +190,7 @@ def pair_dists(
     ``metric``: "score", the distance of Feng & Doolittle (1996, Methods Enzymol 266, 368-382) from
     the global alignment of two sequences, as scikit-bio's `multi_align` computes it, to the last
     bit.  The other arguments are those of `multi_align`, which also says what is refused; ``ids``
-    are the names of the sequences, by default their own.  All pairs are aligned in one batch.
-    """
+    are the names of the sequences, by default their own.  All pairs are aligned in one batch."""
     if metric != "score":
         raise InputError(f"metric must be 'score', not {metric!r}")
     listed, found = list(seqs), []
@@ -224,8 +222,7 @@ def multi_align(
     """scikit-bio's `multi_align`: the same arguments and the same alignment.
 
     It is scikit-bio's own function, with the distances of all pairs, which take nearly all of its
-    time, computed here.
-    """
+    time, computed here."""
     how = (sub_score, gap_cost, free_ends, guide_tree, ids, atol, keep_tree, keep_distmat)
     with ErrorsOfOurs():
         return _with_distances(partial(_distances, device))(sequences, *how)

@@ -2,8 +2,7 @@
 routed here.
 
 The states of its paths are this package's moves: 0 aligns two letters, 1 is a gap in the first
-sequence and 2 one in the second.
-"""
+sequence and 2 one in the second."""
 
 from __future__ import annotations
 
@@ -64,8 +63,7 @@ def pair_align(
 
     ``device``: as for `pysw_cl.align`.  A gap of k letters costs ``open + k * extend``.  Raises
     InputError (a ValueError, and a TypeError where scikit-bio raises one) for what scikit-bio
-    refuses, and DeviceError.
-    """
+    refuses, and DeviceError."""
     given = (mode, sub_score, gap_cost, free_ends, trim_ends, max_paths, atol, keep_matrices)
     try:
         if keep_matrices:
@@ -206,8 +204,7 @@ def install(device: Any = "auto") -> None:
     """Route scikit-bio's `pair_align`, `pair_align_nucl` and `pair_align_prot` through this
     package, for code that cannot be edited, until `uninstall`.
 
-    Names that were bound before (``from skbio.alignment import pair_align``) are not routed.
-    """
+    Names that were bound before (``from skbio.alignment import pair_align``) are not routed."""
     _put_dispatchers()
     _everywhere[:] = [device]
 

@@ -1,8 +1,7 @@
 """The tile contract: what every engine does, and what some engines can do beyond it.
 
 An engine is one class with one method, :meth:`Engine.tile`.  Anything else is a capability: a
-driver asks for it, and has another way where the engine lacks it.
-"""
+driver asks for it, and has another way where the engine lacks it."""
 
 from __future__ import annotations
 

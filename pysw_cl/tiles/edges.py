@@ -3,8 +3,7 @@
 An edge holds two 32-bit integers for each cell, H and X.  On a row (top, bottom) X is
 F^ = max(F, H - gap_open), on a column (left, right) E^ = max(E, H - gap_open).  The next cell's gap
 score is X - gap_extend.  X always lies within [H - gap_open, H], so an edge holds no infinities and
-is the same for every engine.  Cells are counted from 1.
-"""
+is the same for every engine.  Cells are counted from 1."""
 
 from __future__ import annotations
 

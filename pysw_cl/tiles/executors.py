@@ -21,8 +21,7 @@ class InThreads:
         self._engines = list(engines)
 
     def __call__(self, rows: Iterator[TileRow]) -> None:
-        """Compute all tiles of some rows.  The first other error ends that, once those begun are
-        done."""
+        """Compute all tiles of some rows.  Another error ends that, once those begun are done."""
         free, left = list(self._engines), dict[TileRow, list[Area]]()
         again = list[tuple[TileRow, Area, TileJob]]()
         running: dict[Future[TileResult], tuple[TileRow, Area, TileJob, Engine]] = {}

@@ -4,8 +4,7 @@ left.
 :class:`SweepState` makes the job of each tile, takes its result, and gives its edges to the sinks
 that want them.  :class:`TileRow` has the tiles side by side: one after the other of them may be
 computed as soon as the row above has come that far (`TileRow.ready`).  :mod:`pysw_cl.tiles.sweep`
-computes them one by one, in an engine's pipeline, or in the order of an executor.
-"""
+computes them one by one, in an engine's pipeline, or in the order of an executor."""
 
 from __future__ import annotations
 

@@ -4,8 +4,7 @@ This is the tile contract as drivers see it (docs/algorithm.md, Tiles).  It is w
 :meth:`Engine.tile`, which every engine has.  So special rows, pruning, progress and cancellation
 are the same for every engine.  Where an engine has a pipeline, slabs of one tile each, as wide as
 the rectangle, follow each other on the device.  A tile that an engine cannot compute whole is a
-small sweep, too (`by_parts`).
-"""
+small sweep, too (`by_parts`)."""
 
 from __future__ import annotations
 
@@ -58,8 +57,7 @@ def sweep(
     rows are computed; the top edge is that above the first of them.
     ``progress(done, total)`` is called with cells after every tile; an exception that it raises
     ends the sweep.
-    ``executor``: what computes the tiles of a slab's rows (default: that of ``engine``, or itself,
-    one by one)."""
+    ``executor``: what computes the tiles of a slab's rows (default: ``engine``'s, or itself)."""
     want, limits, (m, n) = want or Want(), limits or Limits(), rectangle.shape
     best = BestCells(m, n, rectangle.floor, want, limits.bound)
     slabs = slabs or Slabs(m, edges, shape or (m, n))

@@ -2,8 +2,7 @@
 
 A tile is all that the host, a second device or another machine needs to know about: codes and two
 edges in, two edges and the best cells out.  A job and a result are plain values.  Cells are
-counted from 1, so row and column of a hit are half-open end coordinates.
-"""
+counted from 1, so row and column of a hit are half-open end coordinates."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """The batch engine: many pairs at once, one in each lane (docs/algorithm.md, Many pairs).
 
 Method: inter-sequence vectorisation (Alpern, Carter & Gatlin 1995; Rognes 2011, SWIPE), here with
-another query and another target in every lane.
-"""
+another query and another target in every lane."""
 
 from __future__ import annotations
 

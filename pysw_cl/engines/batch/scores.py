@@ -3,8 +3,7 @@ for a pair; each bound is a function, with its proof.
 
 Widths are 8, 16 and 32 bits.  All is for a scoring with clamped substitution scores
 (`Scoring.clamped`), o = gap_open, e = gap_extend, a gap of k letters costing o + k * e.  Kernels
-keep E and F as they enter a cell, so the next E is max(E - e, H - o - e).
-"""
+keep E and F as they enter a cell, so the next E is max(E - e, H - o - e)."""
 
 from __future__ import annotations
 

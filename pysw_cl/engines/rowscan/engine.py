@@ -5,8 +5,7 @@ Method: Khajeh-Saeed, Poole & Perot (2010, J Comput Phys 229, 4247-4258); Khajeh
 a row is computed.  Unlike in the papers, gaps may have any length, and a segment of the row stays
 on its group from row to row.  The papers' form has three launches a row
 (cl/rowscan/three_launches.cl), with the work-efficient scan (Blelloch 1990); `bench/rowscan.py`
-compares the bytes that they move with the rate at which a device copies memory.
-"""
+compares the bytes that they move with the rate at which a device copies memory."""
 
 from __future__ import annotations
 

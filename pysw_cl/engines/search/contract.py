@@ -2,8 +2,7 @@
 
 A database comes in parts, which stay on the device for as long as there is room.  The engine gives
 the exact score of each query with each subject of a part.  All else is done above it: which hits
-are the best, where they end, and their paths, which are found pair by pair.
-"""
+are the best, where they end, and their paths, which are found pair by pair."""
 
 from __future__ import annotations
 

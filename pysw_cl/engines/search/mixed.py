@@ -2,8 +2,7 @@
 (cl/search/mixed.cl).
 
 Method: CUDASW++ 4.0 (Schmidt et al. 2024), whose thread groups sweep pairs of subjects in half
-precision, with a query profile in local memory; the arithmetic is this project's.
-"""
+precision, with a query profile in local memory; the arithmetic is this project's."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Search on several devices at once: each has a share of the subjects, an engine and a thread.
 
 Method: shares by speed, as CUDASW++ 3.0 gives CPU and GPU theirs (Liu, Wirawan & Schmidt 2013);
-here speeds are measured while scores are computed, and a share that is wrong is given anew.
-"""
+here speeds are measured while scores are computed, and a share that is wrong is given anew."""
 
 from __future__ import annotations
 
@@ -219,8 +218,7 @@ class TogetherSearch(SearchEngine):
         return [one for one in self.members if one.rate > least] or self.members[:1]
 
     def _slower(self, held: Held) -> float:
-        """How much longer a letter of a query takes than with the best shares, in seconds, as far
-        as that is known."""
+        """How much longer a letter of a query takes than with the best shares, in seconds."""
         members, letters = [one.member for one in held.shares], len(held.subjects.letters)
         if not all(one.rate and one in self.members for one in members):
             return 0.0
@@ -228,8 +226,7 @@ class TogetherSearch(SearchEngine):
         return now - letters / sum(one.rate for one in self._useful())
 
     def _wrong(self, held: Held, left: int) -> bool:
-        """Have devices failed, or are other shares worth giving them for so many letters of queries
-        that are ``left``?"""
+        """Have devices failed, or are other shares worth while for the letters that are ``left``?"""
         gone = any(one.member not in self.members for one in held.shares)
         return gone or held.lost + self._slower(held) * left > held.seconds
 

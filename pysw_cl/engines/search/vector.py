@@ -1,8 +1,7 @@
 """Database search on a CPU: a subject in each lane of a vector (cl/search/vector.cl).
 
 Method: one query against many subjects at once (Alpern, Carter & Gatlin 1995), with scores by
-query letter made for some columns of all subjects at a time (Rognes 2011, SWIPE).
-"""
+query letter made for some columns of all subjects at a time (Rognes 2011, SWIPE)."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 Each group of arguments gives their names and their types in kernels.  :func:`macros` makes the
 kernels' parameter lists and the fields of their structures from them.  The host has
-the values in a dictionary by these names.
-"""
+the values in a dictionary by these names."""
 
 from __future__ import annotations
 

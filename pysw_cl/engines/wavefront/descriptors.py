@@ -2,8 +2,7 @@
 
 This is the one definition for both sides.  Kernels get the names as macros (:func:`macros`), in
 front of their source files: word ``ROWS`` of `TileWord` is ``TILE_ROWS`` there, and ``TILE_WORDS``
-is the number of words.
-"""
+is the number of words."""
 
 from __future__ import annotations
 

@@ -4,8 +4,7 @@ A launch does not fill the device while its wavefront grows and shrinks.  So the
 is enqueued on another queue as soon as all tickets of the last one are taken, and its groups run
 where others have ended.  Its first strip waits for the last strip above as any strip waits for the
 one above it (docs/algorithm.md, The two-level wavefront).  It waits only for groups that are
-running already, so it cannot block them.
-"""
+running already, so it cannot block them."""
 
 from __future__ import annotations
 

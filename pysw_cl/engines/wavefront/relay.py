@@ -3,8 +3,7 @@
 The row above a tile is the bottom row of a tile on another device.  A thread copies the columns
 that are done from device to device, and then tells the kernel below that it may go on, as the strip
 above tells it on one device.  So the strips in flight on all devices are one wavefront, and a
-device is idle only while the wavefront grows and shrinks (docs/algorithm.md, Several devices).
-"""
+device is idle only while the wavefront grows and shrinks (docs/algorithm.md, Several devices)."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@
 Method: Khajeh-Saeed & Perot (2011), GPU Computing Gems Emerald Edition, section 13.3.4.  There a
 section that overlaps too little is not noticed.  Here the column where a section takes over from
 the one before it is compared with that section's last column.  If they differ, the section is swept
-again from the latter.
-"""
+again from the latter."""
 
 from __future__ import annotations
 

@@ -163,8 +163,7 @@ class WavefrontTileBatch:
         """Compute tiles with edges of the whole matrix, H of whose ``corner`` is given.
 
         ``sides``: for each tile the row above it (indexed by the matrix's columns) and the column
-        to its left (by its rows).  Rows of a tile below the matrix's last row get that row's left
-        edge."""
+        to its left (by its rows).  Rows below the matrix's last row get its left edge."""
         done = self._set(level, parts, steps)
         with Buffers(self.runtime) as copies:
             for tile, part, (top, left) in zip(
@@ -318,8 +317,7 @@ class WavefrontTileBatch:
         self, done: TileSet, moves: Any, buffers: Buffers, best: int = 0, slot: str = ""
     ) -> tuple[Any, Records]:
         """Enqueue the computation of tiles.  ``moves``: the buffer for their moves, or None;
-        ``best``: 1 if the best cell of each strip is looked for; ``slot``: part of the names of the
-        scratch memory."""
+        ``best``: 1 if the best cell of each strip is looked for; ``slot``: names the scratch memory."""
         (plan, file, letters), tiles = self._works[moves is not None], done.descriptors
         grid = Grid(int(tiles[:, TileWord.ROWS].max()), 1, 1, plan.T, plan.alpha, "ticketed")
         program = batch_program(plan, self._given, file, moves is not None, best)

@@ -3,8 +3,7 @@ say what a column, a launch or a letter takes.
 
 Sandes (2011, thesis, chapter 6) fits t(m, n) = c1 + c2 m + c3 n + c4 m n for fixed B, T and alpha.
 Here each term is tied to what causes it, so that these and the shape may vary: counts
-(:mod:`.runs`), multiplied with times.
-"""
+(:mod:`.runs`), multiplied with times."""
 
 from __future__ import annotations
 

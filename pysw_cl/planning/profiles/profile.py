@@ -4,8 +4,7 @@ Plans take their parameters from it (:mod:`pysw_cl.planning.plan`), cost models 
 their times (:mod:`pysw_cl.planning.model`).  docs/dev/profiles.md lists the names of all groups,
 and says where files are kept and which one a device has: the user's first, then in the order of
 CLBlast's database (Nugteren 2018, IWOCL, doi 10.1145/3204919.3204924), but for another device of
-the architecture, which comes before the vendor.
-"""
+the architecture, which comes before the vendor."""
 
 from __future__ import annotations
 

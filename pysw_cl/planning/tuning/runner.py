@@ -2,8 +2,7 @@
 
 A search is the same sequence of runs whenever it sees the same seconds.  So a killed search is
 repeated from the file, which answers at once, until its runs end; then it goes on measuring.
-Results are appended as they come, and failures are results, as in Kernel Tuner (see `.search`).
-"""
+Results are appended as they come, and failures are results, as in Kernel Tuner (see `.search`)."""
 
 from __future__ import annotations
 

@@ -7,8 +7,7 @@ so values are compared in races, and the start is given up only for what is fast
 What slows a device down for a while slows all runs of one turn of a race, so only ratios of one
 turn are looked at.  After a turn what is clearly slower leaves (racing: Maron & Moore, NIPS 1993),
 and so does what may be faster, but not by enough to matter (the indifference zone of Kim & Nelson,
-ACM TOMACS 11, 2001).  Everything is in logarithms of seconds.
-"""
+ACM TOMACS 11, 2001).  Everything is in logarithms of seconds."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Strategies: which values to try next, given what is known so far; and what there is to try.
 
 A strategy is a class with one method (:class:`Strategy`).  It proposes rounds from a `Space`;
-the search (:mod:`.search`) races them, leaves out what was tried before, and keeps the budget.
-"""
+the search (:mod:`.search`) races them, leaves out what was tried before, and keeps the budget."""
 
 from __future__ import annotations
 

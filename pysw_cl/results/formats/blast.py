@@ -184,8 +184,7 @@ class Table(columns.Table, ByQuery):
         self.letters = writer.as_scored(scoring)
 
     def text(self, rows: Iterable[Row]) -> str:
-        """The lines of results; if a column needs all those of a query, of queries that are
-        complete."""
+        """The lines of results; if a column needs all of a query, of complete ones."""
         return (ByQuery if "qcovs" in self.fields else columns.Table).text(self, rows)
 
     def queries(self, groups: list[list[Row]]) -> str:

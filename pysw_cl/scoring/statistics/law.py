@@ -102,8 +102,7 @@ class ScoreStatistics:
 
 
 def _room(room: Values, deviation: Values) -> tuple[Values, Values]:
-    """The mean of the positive part of a normal number with the mean ``room``, and how often it is
-    positive."""
+    """The mean of the positive part of a normal number with mean ``room``, and its probability."""
     z = room / deviation
     with np.errstate(under="ignore"):
         often = np.asarray(_erfc(-z / sqrt(2)), float) / 2
