@@ -98,8 +98,7 @@ class SubjectTuning:
 
     def _choose_size(self) -> float | None:
         """Choose a tile that fills the device and keeps it busy, or a smaller one where the time is
-        short, by a run of the smallest and the model.  Returns the seconds of a run of the start;
-        None if it fails."""
+        short, by a run of the smallest and the model.  Returns its seconds; None if it fails."""
         subject, sizes = self.subject, self.subject.sizes()
 
         def measure(size: Values) -> float:

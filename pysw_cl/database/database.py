@@ -191,8 +191,7 @@ class Database:
 
 
 def records_of(path: str) -> Iterator[Sequence]:
-    """The sequences of a database, or of a file of FASTA or FASTQ with those that have no letters;
-    in their order."""
+    """The sequences of a database, or of a file, those without letters included, in order."""
     if is_sealed(Path(path)):
         yield from Database(path)
         return

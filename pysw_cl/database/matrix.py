@@ -180,8 +180,7 @@ class AllPairs:
         The score of a pair lies between that of two random sequences of the same letters, in as
         many columns and with the same gaps, and the mean of both with themselves; the distance is
         the negative logarithm of its share there, which is at least 1e-6.  All sums are of whole
-        numbers, exact in any order, and a power of two that all scores have as a factor cancels
-        out."""
+        numbers, exact in any order; a power of two that all scores have as a factor cancels."""
         scoring, same = self._options.scoring, self._rows is self._columns
         rows, columns = self._rows.of, self._columns.of
         itself = [self._found(False, side, side).values["score"] for side in (rows, columns)]

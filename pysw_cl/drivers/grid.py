@@ -90,8 +90,7 @@ def tiles(
     rows: Side, columns: Side, pairs: int, cells: int, longest: int
 ) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
     """The rows and columns of tiles of about so many pairs and cells at most, all columns if they
-    can.  If both sides are the same, each pair comes once, in squares above the diagonal or on
-    it."""
+    can.  If both sides are the same, each pair comes once, in squares to the diagonal."""
     same = rows is columns
     count, letters = (isqrt(pairs), isqrt(cells)) if same else (pairs, WIDEST)
     across = columns.cuts(max(count, 1), letters, longest)

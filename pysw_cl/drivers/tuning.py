@@ -205,7 +205,7 @@ def _answer(result: TileResult) -> tuple[Any, ...]:
 
 class TileTimer:
     """Seconds on the device that one tile takes, by the values of a subject's plan: what a search
-    measures.  Where the device does not tell its own time (a caller's queue), the host's clock does."""
+    measures.  Where the device does not tell its time, the host's clock does."""
 
     def __init__(self, subject: Subject, case: Case, m: int, n: int) -> None:
         self.subject, self.case, self._job = subject, case, tile_of(case, m, n)

@@ -226,7 +226,7 @@ class TogetherSearch(SearchEngine):
         return now - letters / sum(one.rate for one in self._useful())
 
     def _wrong(self, held: Held, left: int) -> bool:
-        """Have devices failed, or are other shares worth while for the letters that are ``left``?"""
+        """Have devices failed, or are other shares worth while for the letters ``left``?"""
         gone = any(one.member not in self.members for one in held.shares)
         return gone or held.lost + self._slower(held) * left > held.seconds
 

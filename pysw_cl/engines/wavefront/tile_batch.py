@@ -317,7 +317,7 @@ class WavefrontTileBatch:
         self, done: TileSet, moves: Any, buffers: Buffers, best: int = 0, slot: str = ""
     ) -> tuple[Any, Records]:
         """Enqueue the computation of tiles.  ``moves``: the buffer for their moves, or None;
-        ``best``: 1 if the best cell of each strip is looked for; ``slot``: names the scratch memory."""
+        ``best``: 1 if each strip's best cell is looked for; ``slot`` names the scratch memory."""
         (plan, file, letters), tiles = self._works[moves is not None], done.descriptors
         grid = Grid(int(tiles[:, TileWord.ROWS].max()), 1, 1, plan.T, plan.alpha, "ticketed")
         program = batch_program(plan, self._given, file, moves is not None, best)

@@ -186,8 +186,7 @@ Runs = Sequence[tuple[Work, float]]
 
 
 def nonnegative(a: Floats, b: Floats) -> Floats:
-    """x >= 0 with the least |a x - b| (Lawson & Hanson 1974, Solving Least Squares Problems,
-    chapter 23)."""
+    """x >= 0 with the least |a x - b| (Lawson & Hanson 1974, Least Squares Problems, 23)."""
     n = a.shape[1]
     x, free = np.zeros(n), np.zeros(n, bool)
     scale = np.sqrt((a * a).sum(axis=0))
