@@ -18,6 +18,7 @@ import numpy as np
 os.environ.setdefault("POCL_MAX_PTHREAD_COUNT", "64")
 
 import pyopencl as cl
+import spans
 
 import pysw_cl
 from pysw_cl.engines.wavefront.relay import Feed, Relay
@@ -90,7 +91,10 @@ def compared(rng: np.random.Generator, devices: list[Runtime]) -> int:
             except Stopped:
                 found = pysw_cl.resume(folder, device=["0", "1"], plan=plan)
     else:
-        found = pysw_cl.align(a, b, device=["0", "1"], **how)
+        found = pysw_cl.align(a, b, device=["0", "1"], timeline=True, **how)
+        relayed = [one.count for one in made[count:]]
+        names = spans.check(found, 1 + (how["strand"] == "both"))
+        assert len(names) == max([1, *(min(len(some), tiles) for tiles in relayed)]), names
     wanted = pysw_cl.align(a, b, device="auto", **how)
     assert key(found) == key(wanted), (a, b, how, len(some), found, wanted)
     return sum(one.count for one in made[count:])

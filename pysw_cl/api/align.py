@@ -70,6 +70,7 @@ def align(
     disk_size: int | None = None,
     stop_after: float | None = None,
     kernel_times: bool = False,
+    timeline: bool = False,
 ) -> Alignment:
     """Align query ``a`` with target ``b`` exactly.
 
@@ -158,6 +159,8 @@ def align(
     kernel_times : bool
         Measure what each kernel takes on the device: ``stats.kernel_seconds``.  It stays empty if
         ``device`` is a CommandQueue without profiling, because that is the queue that is used.
+    timeline : bool
+        Note what each device computes when: ``stats.spans``, which `Alignment.plot_timeline` draws.
 
     Returns
     -------

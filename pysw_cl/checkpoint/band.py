@@ -48,7 +48,7 @@ class SavingEngine(Engine):
         progress: RunProgress,
     ) -> None:
         self._engine, self.plan = engine, engine.plan
-        self.captures_inside = engine.captures_inside
+        self.captures_inside, self.spans = engine.captures_inside, engine.spans
         self._run, self._writer, self._progress = run, writer, progress
         self._store, plan, tuning = run.store, engine.plan, engine.plan.tuning.saving
         #: What decides, beside the job, which tiles are computed and what they hold.

@@ -80,7 +80,7 @@ class SavedStrand(StrandStore):
             runs, start = found.path.runs, [found.path.row, found.path.column]
             arrays = {"ops": runs.ops, "lengths": runs.lengths.astype("<i8").view(np.uint8)}
         stats = asdict(found.stats)
-        del stats["kernel_seconds"]  # a measurement of one run
+        del stats["kernel_seconds"], stats["spans"]  # measurements of one run
         facts = {
             "end": [found.end.score, found.end.row, found.end.column],
             "start": start,

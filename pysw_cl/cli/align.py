@@ -53,6 +53,7 @@ def add_to(commands: Any) -> None:
     parser.declare("pairs and results", "--db-letters", help=evalues)
     declare_compared(parser)
     declare_run(parser, {})
+    parser.declare("output", "--timeline")
     parser.set_defaults(picture=None)
 
 
@@ -70,7 +71,7 @@ def add_plot_to(commands: Any) -> None:
     parser.add_argument("picture", metavar="PICTURE")
     saved = "save rows there, and go on if a run was interrupted; draw a run that is finished"
     declare_run(parser, {"help": saved})
-    one = {"pairs": False, "skip_bad": False, "second_best": False}
+    one = {"pairs": False, "skip_bad": False, "second_best": False, "timeline": None}
     parser.set_defaults(**one, db_letters=None, min_score=None, top=None, alignments=None)
 
 
@@ -101,7 +102,7 @@ def run(args: Namespace) -> int:
         tally = Tally(scoring)
         sides = sides_of(args, tally, listed, to.leave_out if args.skip_bad else None)
         pairs = counted((matched_pairs if args.pairs else every_pair)(*sides), searched)
-        if args.picture is not None:
+        if args.picture is not None or args.timeline is not None:
             pairs = _only(args, pairs)
         results = _rows(args, pairs, to, sides)
         if expects is not None:
@@ -115,16 +116,17 @@ def run(args: Namespace) -> int:
 
 
 def _only(args: Namespace, pairs: Iterator[Pair]) -> Iterator[Pair]:
-    """The only pair, if any, with a plan for its picture.  Raises InputError for more."""
+    """The only pair, if any, with a plan for `plot`.  Raises InputError for more."""
     from ..results.plot import picture_plan
 
     found = list(islice(pairs, 2))
     if len(found) > 1:
+        what = "--timeline" if args.picture is None else "plot"
         raise InputError(
-            "plot is for one query and one target, and the files have more records; give files "
+            f"{what} is for one query and one target, and the files have more records; give files "
             "with one record each"
         )
-    for query, target in found:
+    for query, target in found if args.picture is not None else ():
         parts = place(args, "query", query), place(args, "target", target)
         args.plan = picture_plan(args.plan, *(end - start for start, end in parts))
     return iter(found)
@@ -181,6 +183,8 @@ def one_by_one(
         if args.picture is not None:
             found[0].plot(args.picture)
         yield list(map(row_of, found))
+        if args.timeline is not None:
+            found[0].plot_timeline(args.timeline)
 
 
 def select(

@@ -47,7 +47,8 @@ def align_asked(args: Namespace, progress: Progress | None = None) -> tuple[Any,
         options: Any = options_asked(args, TopOptions, k=args.alignments, min_score=least)
         return options, resources_asked(args, Resources, progress=progress)
     options = options_asked(args, AlignOptions)
-    resources = resources_asked(args, AlignResources, progress=progress)
+    timeline = args.timeline is not None
+    resources = resources_asked(args, AlignResources, progress=progress, timeline=timeline)
     resources.band_cost(args.mode)
     return options, resources
 
@@ -89,9 +90,11 @@ def check_together(args: Namespace) -> None:
     several, saved = args.alignments is not None, args.checkpoint is not None
     limits = args.disk_size, args.stop_after
     penalty = args.mismatch is not None and args.mismatch > 0
+    picture, name = (args.picture, "PICTURE") if args.picture else (args.timeline, "--timeline")
     for is_wrong, message in (
-        (args.picture and args.out and os.path.realpath(args.out) == os.path.realpath(args.picture),
-         "-o and PICTURE are the same file"),
+        (picture and args.out and os.path.realpath(args.out) == os.path.realpath(picture),
+         f"-o and {name} are the same file"),
+        (several and args.timeline is not None, "--alignments cannot go with --timeline"),
         (args.top is not None and args.pairs,
          "--top cannot go with --pairs, where each query has one target"),
         (args.top is not None and saved, "--top cannot go with --checkpoint"),
@@ -116,15 +119,15 @@ def check_together(args: Namespace) -> None:
 
 def check_files(args: Namespace, **read: str | None) -> None:
     """End with a usage error where two files that are read are standard input, or one of them is
-    written, too.  Raises InputError for a picture without matplotlib, before anything is done."""
+    written, too.  Raises what writing a picture would raise, before anything is done."""
     if [*read.values()].count("-") > 1:
         args.usage_error(f"{' and '.join(read)} cannot both be standard input")
-    options = {"-o": "out", "PICTURE": "picture", "--plot": "plot"}
+    options = {"-o": "out", "PICTURE": "picture", "--plot": "plot", "--timeline": "timeline"}
     made = {name: vars(args).get(option) for name, option in options.items()}
-    if made["PICTURE"] or made["--plot"]:
-        from ..results.plot import require
+    for picture in [path for name, path in made.items() if path and name != "-o"]:
+        from ..results.plot import check
 
-        require()
+        check(picture)
     for (name, out), (what, path) in product(made.items(), read.items()):
         if not out or not path or not Path(out).exists() or not Path(path).is_file():
             continue

@@ -333,6 +333,8 @@ OPTIONS = {
         "how long it may take, like 30s or 5m (default: 60s)"),
     "--plot": Option(None, "FILE", None,
         "draw the time over B into FILE (.png, .svg, .pdf); needs matplotlib"),
+    "--timeline": Option(None, "FILE", None,
+        "of one pair, draw what each device computes when into FILE (as plot's PICTURE)"),
     "-q --quiet": Option(bool, None, False, "no progress bar, even on a terminal"),
 }  # fmt: skip
 

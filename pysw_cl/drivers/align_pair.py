@@ -123,11 +123,12 @@ class Search:
         if matrix is None:
             return None
         self.progress.sweep()
+        m, n = problem.shape
         with matrix:
-            held = matrix.next(want_path)
+            held = self.engine.noted(partial(matrix.next, want_path), Area(0, m, 0, n))
         self.stats.add_cost(held)
         self.progress.finished()
-        (m, n), end = problem.shape, held.end
+        end = held.end
         tiles = TileMap.of((m, n), {Area(0, m, 0, n): end.score} if problem.is_local else {}, {})
         found = Found(end, None, plan, self.stats, tiles, execution=HeldWhole(plan, m, n))
         path = Path.of_held(held, problem) if self.job.better(end) else None
@@ -219,12 +220,13 @@ class Search:
         if self.job.output != "path" or not self.job.better(end):
             self.progress.finished()
             return found
+        self.engine.stage = "path"
         if restarts is None:
             path_found = self._path_in_boxes(end)
             self.progress.finished()
             return found._replace(path=path_found)
         if swept.compresses and isinstance(restarts, SweptGrid):
-            restarts.compress(self.engine)
+            self.engine.noted(partial(restarts.compress, self.engine))
         reader = PathReader(end, self.job.frame, self.job.scoring, plan.tuning.traceback.read_moves)
         path = self.store.traceback(end, plan) if self.store else Path(end.row, end.column)
         path.between = self.progress.trace(end, path)

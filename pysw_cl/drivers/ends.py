@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -281,7 +282,8 @@ class TracedEnds(Costs):
                 for k in members
             ]
             letters = job.frame.region(0, job.frame.shape[0], 0, job.frame.shape[1])
-            paths, cost = able.trace(*letters, job.scoring, boxes, places)
+            trace = partial(able.trace, *letters, job.scoring, boxes, places)
+            paths, cost = engine.noted(trace)
             self.add_cost(cost)
             for place, k, path in zip(places, chain(*every), paths, strict=True):
                 box = boxes[place.box]
@@ -307,7 +309,8 @@ class TracedEnds(Costs):
         plan, problem = engine.plan, self.job.problem.inside(box.area)
         edges, (m, n) = Edges(*box.edges(self.job.scoring.gap_open)), problem.shape
         if plan.moves_bytes(m, n) <= plan.traceback_tile_cells // 2:
-            tile = engine.tile(problem.tile(Area(0, m, 0, n), edges, store_moves=True))
+            job = problem.tile(Area(0, m, 0, n), edges, store_moves=True)
+            tile = engine.noted(partial(engine.tile, job))
             self.add_cost(tile)
             moves, grid = tile.moves, SweptGrid.over(edges, [], [])
         else:

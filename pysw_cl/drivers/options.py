@@ -78,7 +78,7 @@ def _from_zero(value: Any) -> bool:
 
 #: What checks an argument, and gives the value that is kept, by its name.
 CHECKS: dict[str, Callable[[Any, str], Any]] = {
-    **dict.fromkeys(("allow_odd_scoring", "kernel_times", "left_align"), flag),
+    **dict.fromkeys(("allow_odd_scoring", "kernel_times", "left_align", "timeline"), flag),
     **dict.fromkeys(("prune", "second_best", "ties", "exclude_self"), flag),
     **dict.fromkeys(("min_score", "highest", "min_bits"), _none_or(is_number, "a number or None")),
     **dict.fromkeys(("query_range", "target_range"), as_range),
@@ -366,6 +366,7 @@ class AlignResources(Resources):
     checkpoint: str | os.PathLike[str] | None = None
     disk_size: int | None = None
     stop_after: float | None = None
+    timeline: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

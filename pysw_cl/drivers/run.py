@@ -48,6 +48,7 @@ def run(
     finished, of which ``saved`` gives the part of a strand.  ``started``: when the call began, by
     `time.perf_counter`; a checkpoint counts its own time.  Raises InternalError for a path that
     fails its check in two computations."""
+    since = time.perf_counter() if started is None else started
     done = list[tuple[Job, Found]]()
     pair: PairProgress | None = None
     result: Alignment | None = None
@@ -79,6 +80,7 @@ def run(
             found = found._replace(second_best=max(found.second_best, other.end.score))
     if started is not None:
         total.seconds = time.perf_counter() - started
+    total.spans = [s._replace(begin=s.begin - since, end=s.end - since) for s in total.spans]
     if result is not None and len(jobs) == 1:
         return result
     return alignment_of(this, found._replace(stats=total))
@@ -94,10 +96,11 @@ def _found(
 ) -> tuple[Found, Alignment]:
     """What a strand has, and as a result.  Raises InternalError as `alignment_of` does."""
     before = Counter(engine.kernel_seconds if resources.kernel_times else {})
+    engine.spans, engine.stage = [] if resources.timeline else None, "sweep"
     if anew and part is not None:
         part.begin_anew(progress)
     found = search(engine, job, resources, progress, None if anew else part)
-    found.stats.device_bytes = engine.peak_bytes
+    found.stats.device_bytes, found.stats.spans = engine.peak_bytes, engine.spans or []
     if resources.kernel_times:
         found.stats.kernel_seconds = dict(Counter(engine.kernel_seconds) - before)
     return found, alignment_of(job, found)

@@ -14,6 +14,7 @@ predicted tiles, the traceback goes on from there with a new prediction."""
 from __future__ import annotations
 
 from contextlib import nullcontext, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -47,7 +48,7 @@ def trace_back(
             less = min(tuning.traceback.path_bytes, TracebackTuning().path_bytes)
             spare = tuning.traceback.path_bytes > less
             while path.inside(area) and not (spare and ahead is not None and ahead.lacked):
-                if ahead is None or not ahead.trace(path):
+                if ahead is None or not engine.noted(partial(ahead.trace, path)):
                     _step(engine, problem, grid, area, path)
                     path.after(path)
         if path.inside(area):  # memory lacked: go on with what any path may take
@@ -83,9 +84,9 @@ def _step(engine: Engine, problem: Problem, grid: RestartPoints, area: Area, pat
     small = m <= high and n <= plan.tuning.traceback.least_columns
     small = small or (m + high) * (n + plan.T) * plan.most_moves_bytes <= most // 2
     if small or plan.moves_bytes(m, n) <= most // 2:
-        result = able.tile(problem.tile(cell, edges, store_moves=True))
+        result = engine.noted(partial(able.tile, problem.tile(cell, edges, store_moves=True)))
         assert result.moves is not None
-        traced = result.moves.trace(m, n, path.state)
+        traced = engine.noted(partial(result.moves.trace, m, n, path.state))
         result.moves.release()
         path.follow(traced, cell.row, cell.column)
         path.add_cost(result)

@@ -33,12 +33,15 @@ class SeveralEngine(WavefrontEngine):
         super().__init__(runtimes[0], plan, holds, row_scan)
         self._runtimes, self.devices = runtimes, len(runtimes)
         self._others = [WavefrontEngine(one, plan, holds, row_scan) for one in runtimes[1:]]
+        self.names = tuple(f"{plan.device}, {k + 1} of {self.devices}" for k in range(self.devices))
 
     def executor(self, whole: Rectangle) -> Executor | None:
         """On devices whose tiles do not follow each other: CPUs."""
         m, n = whole.shape
         if self._speculative or m * n < self.plan.tuning.sweep.spread_cells:
             return None
+        for other, name in zip(self._others, self.names[1:], strict=True):
+            other.spans, other.stage, other.names = self.spans, self.stage, (name,)
         return InThreads([self, *self._others])
 
     @cached_property

@@ -125,6 +125,13 @@ class Alignment(AlignedPair):
 
         return drawn(partial(draw, self), path, ax)
 
+    def plot_timeline(self, path: str | os.PathLike[str] | None = None, *, ax: Any = None) -> Any:
+        """Draw ``stats.spans``, what each device computed when, and the share of the time in which
+        it was busy.  As `plot`; raises InputError for a run without ``timeline=True``, too."""
+        from . import plot, timeline_plot
+
+        return plot.drawn(partial(timeline_plot.draw, self.stats), path, ax)
+
     def __str__(self) -> str:
         from .formats import pair
 

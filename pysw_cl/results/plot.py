@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, file_name, printable, shown
+from ..errors import FileError, InputError, file_name, printable, shown
 from .aligned_pair import AlignedPair
 from .formats.files import written
 
@@ -117,6 +117,18 @@ def drawn(draw: Callable[[Any], Any], path: str | os.PathLike[str] | None, ax: A
     if path is not None:
         save(figure, path)
     return ax
+
+
+def check(path: str | os.PathLike[str]) -> None:
+    """Raise what `save` would raise for this path: InputError without matplotlib or for an unknown
+    format, and FormatError where there is no such folder."""
+    formats = require()().canvas.get_supported_filetypes()
+    if Path(path).suffix[1:].lower() not in ("", *formats):
+        raise InputError(f"{path}: no picture of this format (there are {', '.join(formats)})")
+    try:
+        Path(path).parent.resolve(strict=True)
+    except OSError as error:
+        raise FileError.of(error, str(path), "written") from None
 
 
 def save(figure: Any, path: str | os.PathLike[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..tiles.tile import Costs
+from ..tiles.tile import Costs, Span
 
 
 @dataclass
@@ -27,6 +27,9 @@ class Stats(Costs):
     #: several queues run at once, so their sum may exceed ``seconds``.  Earlier runs of a
     #: checkpoint are not counted.
     kernel_seconds: dict[str, float] = field(default_factory=dict)
+    #: What each device computed when, in the order in which that was done; empty unless
+    #: ``timeline`` asks for it.  Earlier runs of a checkpoint are not counted.
+    spans: list[Span] = field(default_factory=list)
     #: Devices that failed while others did their work (`RecomputedWarning`).
     failed: list[str] = field(default_factory=list)
     #: Letters of the targets of each query of a search with a prefilter, and those it left out.
@@ -39,7 +42,8 @@ class Stats(Costs):
         for name, time in other.kernel_seconds.items():
             self.kernel_seconds[name] = self.kernel_seconds.get(name, 0.0) + time
         self.device_bytes = max(self.device_bytes, other.device_bytes)
-        for name in ("seconds", "pruned", "recomputed", "failed", "prefiltered", "left_out"):
+        names = "seconds pruned recomputed failed prefiltered left_out spans"
+        for name in names.split():
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def plus(self, other: Stats) -> Stats:

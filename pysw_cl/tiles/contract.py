@@ -5,9 +5,10 @@ driver asks for it, and has another way where the engine lacks it."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,9 @@ from ..scoring.scoring import Scoring
 from ..sequences.view import View
 from .edges import DeviceEdge
 from .graph import Rectangle, TileRow
-from .tile import Area, Costs, Hit, TileJob, TileResult, Traced
+from .tile import Area, Costs, Hit, Span, TileJob, TileResult, Traced
 
+T = TypeVar("T")
 #: Computes all tiles of some rows (`pysw_cl.tiles.executors`).
 Executor = Callable[[Iterator[TileRow]], None]
 #: See `Engine.pair_paths`.
@@ -44,10 +46,30 @@ class Engine:
     watch: Any = None
     #: Devices that compute the tiles of its pipelines in turn, or those of its `executor`.
     devices: int = 1
+    #: What these computed when (None: that is not noted), what they do now, and their names.
+    spans: list[Span] | None = None
+    stage: str = "sweep"
+    names: tuple[str, ...] = ()
 
     def tile(self, job: TileJob) -> TileResult:
         """Compute one tile."""
         raise NotImplementedError
+
+    def noted(self, compute: Callable[[], T], area: Area | None = None) -> T:
+        """What ``compute()`` gives, noted as a span; ``area``: as there."""
+        if self.spans is None:
+            return compute()
+        begin = time.perf_counter()
+        found = compute()
+        self.note(area, 0, begin, time.perf_counter())
+        return found
+
+    def note(self, area: Area | None, device: int, begin: float, end: float) -> None:
+        """Note a span of the device with this number."""
+        if self.spans is not None:
+            name = self.names[device] if self.names else self.plan.device or self.plan.engine
+            area = area if self.stage == "sweep" else None  # of sweeps for a path
+            self.spans.append(Span(name, begin, end, self.stage, area))
 
     # The capabilities; None: the engine lacks it, or had better not use it with its plan.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
 
 from ..errors import DeviceError, RecomputedWarning, warn
 from .contract import Engine
@@ -31,7 +32,8 @@ class InThreads:
                 found = again.pop() if free and again else None
                 if free and (found := found or _next_tile(rows, left, busy)) is not None:
                     engine = free.pop()
-                    running[threads.submit(engine.tile, found[2])] = *found, engine
+                    tile = partial(engine.tile, found[2])
+                    running[threads.submit(engine.noted, tile, found[1])] = *found, engine
                 elif not running:
                     return
                 else:

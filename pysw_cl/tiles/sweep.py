@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ..errors import DeviceError
@@ -80,7 +81,7 @@ def sweep(
             for area in tiles.areas:
                 job = tiles.begin(area)
                 if job is not None:
-                    tiles.take(area, engine.tile(job))
+                    tiles.take(area, engine.noted(partial(engine.tile, job), area))
         state.finish(slab)
         row, slab = slab.end, None
     return state.result
@@ -188,6 +189,7 @@ class SlabPipeline:
             slab = begun.popleft()
             area, last = self._area(slab), slab.end
             result = pipeline.take(bottom=not begun or state.gives_bottom(slab))
+            self._engine.note(area, *result.ran)
             underway = pipeline.underway()
             state.take(slab, area, result)
             if not begun and result.bottom is not None:  # for the tiles that are computed next

@@ -290,6 +290,21 @@ class Costs:
             self.cells[kind] = self.cells.get(kind, 0) + count
 
 
+class Span(NamedTuple):
+    """When a device computed a tile of a sweep, or a part of a path.  Of tiles that follow each
+    other on a device they overlap; of one whose row above is computed by another device it begins
+    when the first columns of that are there."""
+
+    device: str
+    #: Seconds from the start of the call (in an engine: `time.perf_counter`).
+    begin: float
+    end: float
+    #: "sweep" or "path".
+    what: str
+    #: The tile of a sweep, in the part of the matrix that is compared.
+    area: Area | None
+
+
 class StoredMoves(Protocol):
     """The moves of a tile, stored for a traceback of the canonical path."""
 
@@ -337,6 +352,8 @@ class TileResult(Costs):
     rows: Mapping[int, Edge | DeviceEdge] = field(default_factory=dict)
     columns: Mapping[int, Edge | DeviceEdge] = field(default_factory=dict)
     #: An engine's notes, which do not travel: how many cells reached the threshold, of a tile that
-    #: collects them; and how it was computed (None: not by a device, or in parts).
+    #: collects them; how it was computed (None: not by a device, or in parts); and of a pipeline's
+    #: tile the number of its device, and when it began and was done (`time.perf_counter`).
     reached: int = 0
     execution: Execution | None = None
+    ran: tuple[int, float, float] = (0, 0.0, 0.0)

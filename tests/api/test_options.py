@@ -55,7 +55,7 @@ ASKED = {
 COMPUTED_WITH = {
     "device plan progress kernel_times": "align align_many align_top resume",
     "checkpoint disk_size stop_after": "align resume",
-    "prune max_cost": "align",
+    "prune max_cost timeline": "align",
 }
 
 
@@ -144,6 +144,7 @@ REFUSED: list[tuple[str, str, list[Any], str]] = [
     ("align resume", "disk_size", [0, -1, 1.5, True, "1G"], SIZE),
     ("align resume", "stop_after", [-1, True, "2h", math.nan], STOP),
     ("align", "prune", ["no", None, 2], "prune must be True or False, not {!r}"),
+    ("align", "timeline", ["x.png", None, 2], "timeline must be True or False, not {!r}"),
     ("align", "max_cost", ["much", -1, True, math.inf], COST),
     ("align", "max_cost", [3], "max_cost={!r} is for mode 'global'; in mode 'local' leave it out"),
     ("align align_many align_top", "strand", ["up", None], STRAND),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 import pytest
+import spans
 from saving import key
 
 import pysw_cl
@@ -48,8 +49,22 @@ def test_results_are_those_of_one(mode: dict[str, Any], parts: list[Any]) -> Non
     for k in range(12):
         a, b = drawn(rng)
         how = {**mode, "output": ("path", "ends")[k % 2], "plan": PLAN}
-        found = pysw_cl.align(a, b, device=parts, **how)
-        assert key(found) == key(pysw_cl.align(a, b, device=parts[0], **how)), (a, b, how)
+        found = pysw_cl.align(a, b, device=parts, timeline=True, **how)
+        spans.check(found, apart=True)
+        wanted = pysw_cl.align(a, b, device=parts[0], **how)
+        assert key(found) == key(wanted) and not wanted.stats.spans, (a, b, how)
+
+
+def test_a_time_line_of_both(parts: list[Any]) -> None:
+    """Both compute tiles of the sweep, and the first one the path."""
+    a, b = ("ACGTTGCA" * 60, "ACGTTCA" * 70)
+    how: dict[str, Any] = {"plan": PLAN, "prune": False, "timeline": True}
+    found = pysw_cl.align(a, b, device=parts, **how)
+    first, second = sorted(spans.check(found, apart=True))
+    assert (first[-8:], second[-8:]) == (", 1 of 2", ", 2 of 2")
+    assert {one.device for one in found.stats.spans if one.what == "path"} == {first}
+    alone = pysw_cl.align(a, b, device=parts[0], **how)
+    assert spans.check(alone, apart=True) == {alone.plan.device}
 
 
 def fails(monkeypatch: pytest.MonkeyPatch, when: Callable[[Any, int], bool]) -> None:

@@ -8,6 +8,7 @@ running already, so it cannot block them."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import Any
@@ -35,6 +36,8 @@ class RunningPipeline:
 
     #: Are the tiles above its own, but for the first one, computed elsewhere?
     apart = False
+    #: The number of its device, where several have such pipelines.
+    number = 0
 
     def __init__(
         self,
@@ -128,6 +131,7 @@ class RunningPipeline:
         self._release()
         result = self._begun[0].result(bottom)
         self._done = self._begun.pop(0)
+        result.ran = self.number, self._done.began, self._done.ended
         return result
 
     def close(self) -> None:
@@ -155,6 +159,7 @@ class RunningPipeline:
             one.done = one.done or not running(self.runtime, one.event)
             if not one.done:
                 break  # nor are those below it
+            one.ended = one.ended or time.perf_counter()
 
     def _fits(self, last: TileRun) -> bool:
         """Do a slot and the memory suffice for one more tile like the ``last`` one?"""

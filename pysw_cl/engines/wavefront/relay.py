@@ -68,6 +68,7 @@ class Feed:
         start, done = self._columns, self._done()
         if done < min(n, start + least):
             return
+        to.began = to.began if start else time.perf_counter()  # it has waited so far
         with Buffers(source.runtime.beside(COPIES)) as buffers:
             line = 2 * source.stride * int(source.lines[-1]) + start
             read = [buffers.read(source.made["bus"], done - start, line + half)
@@ -167,6 +168,7 @@ class Relay:
         turn, number = self.count % len(self._devices), self.count // len(self._devices)
         if turn == len(self.lanes):
             lane = Lane(*self._devices[turn], job, self._note_memory)
+            lane.number = turn
             self.lanes.append(lane)
         else:
             lane = self.lanes[turn]

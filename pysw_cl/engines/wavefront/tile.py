@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -153,8 +154,9 @@ class TileRun(StripsRun):
         self.stride = self.execution.stride
         self.made = self._allocated()
         self.kernel = self._bound()
-        #: Is it known to be done (in a pipeline)?
+        #: Is it known to be done (in a pipeline)?  When it began, and when that was known.
         self.done = False
+        self.began = self.ended = 0.0
 
     def _allocated(self) -> dict[str, Any]:
         """`InStrips.buffers` and those of the link, by arguments, with what the tile is given."""
@@ -228,7 +230,7 @@ class TileRun(StripsRun):
             self._two_phase()
             return
         self.event = self.kernel.launch(self.strip_groups // self.program.warps, self.program.group)
-        self.launches = 1
+        self.launches, self.began = 1, time.perf_counter()
 
     @property
     def tickets(self) -> int:
