@@ -190,7 +190,12 @@ class OneByOne:
         """Align local pairs, on their better ``strand`` if known, in few launches; ``scores`` above
         0 that they reach, by their numbers.  Returns the cells done, of those aligned."""
         asked, pairs = self._on(strand), [self.pairs[k] for k in scores]
-        found = self._together(pairs, asked, self._resources, list(scores.values()))
+        try:
+            found = self._together(pairs, asked, self._resources, list(scores.values()))
+        except PyswError:
+            for k in scores:
+                self.check_letters(k)  # which pair is it?
+            raise
         each = zip(scores, found, strict=True)
         return {k: self._put(k, one, strand) for k, one in each if one is not None}
 

@@ -11,6 +11,7 @@ from speculating import every_plan, pairs, plan_of
 
 import pysw_cl
 from pysw_cl.engines.wavefront.tile_batch import WavefrontTileBatch
+from pysw_cl.errors import SequenceError
 
 KINDS = ["similar", "inside", "long gap", "rotated", "few letters", "repeats", "unrelated"]
 SCORINGS: list[dict[str, Any]] = [
@@ -69,6 +70,16 @@ def test_limits_of_memory_and_size(lanes: str, parts: list[int]) -> None:
     wanted = pysw_cl.align_many(some, output="path", device="auto", plan=plan | NONE)
     assert found.tolist() == wanted.tolist()
     assert len(parts) > 1 and sum(parts) < 12
+
+
+@every_plan
+@pytest.mark.parametrize("strand", ["plus", "both"])
+def test_the_pair_of_an_error_is_named(lanes: str, strand: Any, parts: list[int]) -> None:
+    plan, some = {**plan_of(lanes), **ALONE}, [("ACGTACGT", "ACGTACGT")] * 3
+    for wrong in (("ACG!", "ACGT"), ("ACGT", "AC!T")):
+        asked: dict[str, Any] = {"output": "path", "plan": plan, "strand": strand}
+        with pytest.raises(SequenceError, match=r"^pair 3: letter '!'"):
+            pysw_cl.align_many([*some, wrong, *some], **asked)
 
 
 @every_plan
