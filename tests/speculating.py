@@ -23,7 +23,7 @@ from pysw_cl.planning.parameters import SPACE
 from pysw_cl.tiles.contract import Part
 
 PLANS: dict[str, dict[str, Any]] = {
-    "vector": {"lanes": "vector", "T": 8, "alpha": 4, "chunk": 16, "B": 2},
+    "vector": {"lanes": "vector", "T": 4, "alpha": 2, "chunk": 16, "B": 2},
     "packed": {"lanes": "packed", "alpha": 3, "chunk": 32, "B": 4},
 }
 every_plan = pytest.mark.parametrize("lanes", list(PLANS))

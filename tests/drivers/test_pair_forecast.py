@@ -27,7 +27,7 @@ from pysw_cl.sequences.view import Frame
 ACGT = np.frombuffer(b"ACGT", np.uint8)
 PROTEIN = np.frombuffer(b"ARNDCQEGHILKMFPSTWYV", np.uint8)
 DNA = cached_scoring((1, -3), (3, 2), None, "error")
-SMALL: dict[str, Any] = {"lanes": "vector", "T": 4, "alpha": 4, "chunk": 16, "B": 2}
+SMALL: dict[str, Any] = {"lanes": "vector", "T": 4, "alpha": 2, "chunk": 16, "B": 2}
 
 
 def letters(seed: int, length: int, alphabet: np.ndarray = ACGT) -> np.ndarray:

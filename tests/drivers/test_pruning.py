@@ -20,7 +20,7 @@ from pysw_cl.scoring.scoring import make_scoring
 PLANS: list[dict[str, Any]] = [
     {"lanes": "vector", "T": 4, "alpha": 2, "chunk": 7, "B": 3},
     {"lanes": "vector", "T": 16, "alpha": 3, "chunk": 5, "B": 2, "form": "two-phase"},
-    {"lanes": "vector32", "T": 8, "alpha": 2, "chunk": 9, "B": 2},
+    {"lanes": "vector32", "T": 4, "alpha": 2, "chunk": 9, "B": 2},
     {"lanes": "packed", "alpha": 3, "chunk": 11, "B": 3},
 ]
 plans = pytest.mark.parametrize("plan", PLANS, ids=lambda plan: f"{plan['lanes']}-{plan['alpha']}")

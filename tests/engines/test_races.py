@@ -22,8 +22,9 @@ TILES = 250
 def test_groups_in_any_order(lanes: str, form: str, B: int, chunk: int) -> None:
     needs_lanes(lanes)
     runtime = get_runtime("auto")
+    T = 2 if lanes == "scalar32" else 4  # work-items: four take a compiler three times as long
     plan = make_plan(
-        runtime, {"lanes": lanes, "form": form, "T": 4, "alpha": 2, "B": B, "chunk": chunk}
+        runtime, {"lanes": lanes, "form": form, "T": T, "alpha": 2, "B": B, "chunk": chunk}
     )
     engine, reference = WavefrontEngine(runtime, plan), ReferenceEngine()
     scoring = match_scoring(2, -1, 2, 1)

@@ -25,8 +25,10 @@ from pysw_cl.tiles.tile import TileJob, Traced
 
 #: Lanes, T and alpha: few lanes, more rows than a word of moves holds, lanes in lock step.
 SHAPES = [("vector32", 4, 2), ("vector32", 8, 9), ("warp32", 0, 4), ("warp32", 0, 8)]
-#: Groups with windows as large as they are on GPUs, and one work-item.
-LARGE = [{"TRACEBACK_GROUP_SIZE": strip_groups} for strip_groups in (1, 32, 64, 256)]
+#: One work-item, and groups with windows as large as they are on GPUs.
+LARGE = [{"TRACEBACK_GROUP_SIZE": size} for size in (1, 32, 64, 256)]
+#: Their shapes.  (Each is built for seconds, so it is one that other tests have, too.)
+IN_LARGE = pytest.mark.parametrize("lanes, T, alpha", [("vector32", 4, 2), ("warp32", 0, 8)])
 
 Start = tuple[int, int, int]
 Rows = list[list[int]]
@@ -261,7 +263,7 @@ def two_by_two(m: int, n: int) -> Rows:
             [row, 0, m - row, column], [row, column, m - row, n - column]]  # fmt: skip
 
 
-@pytest.mark.parametrize("lanes, T, alpha", [("vector32", 16, 4), ("warp32", 0, 8)])
+@IN_LARGE
 @pytest.mark.parametrize("local", [True, False], ids=["local", "global"])
 def test_long_paths_through_large_windows(lanes: str, T: int, alpha: int, local: bool) -> None:
     """Equal letters; gaps of hundreds, for affine and linear costs; and a path that ends at the
@@ -296,7 +298,7 @@ def test_long_paths_through_large_windows(lanes: str, T: int, alpha: int, local:
 def test_many_tiles_with_equal_letters() -> None:
     """Thousands of diagonal moves, in more tiles than the group has work-items."""
     needs_lanes("vector32")
-    engine = engine_of("vector32", 16, 4)
+    engine = engine_of("vector32", 4, 2)
     scoring = match_scoring(2, -3, 5, 1)
     rng, side, count = np.random.default_rng(24), 60, 50
     letters = random_codes(rng, side, 4)
@@ -305,14 +307,14 @@ def test_many_tiles_with_equal_letters() -> None:
     with Buffers(engine.runtime) as buffers:
         cut = cut_of(engine, job, [[0, 0, side, side]], buffers)
         tiles = [[k * side, k * side, side, side, 0] for k in range(count)][::-1]
-        for group in in_groups([*LARGE[:2], {"TRACEBACK_GROUP_SIZE": 16, "WINDOW_WORDS": 99}]):
+        for group in in_groups([*LARGE[:2], GROUPS[3]]):
             trace, tile = cut.trace(group, tiles, (side * count, side * count, 0), 5)
             assert trace.moves.tolist() == [0] * (side * count)
             assert (trace.row, trace.column, trace.state, trace.ended) == (0, 0, 0, False)
             assert tile == count
 
 
-@pytest.mark.parametrize("lanes, T, alpha", [("vector32", 16, 4), ("warp32", 0, 8)])
+@IN_LARGE
 def test_windows_follow_each_other(lanes: str, T: int, alpha: int) -> None:
     """Relatives of thousands of letters with short gaps, where the next window is loaded ahead, in
     one tile; and equal ones."""

@@ -181,7 +181,7 @@ def test_paths_ahead(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     device_has(monkeypatch, speculative=True)
     constants(monkeypatch, first_cells=4)
     memory = {"traceback.path_bytes": most, "traceback.side_bytes": 10}
-    plan = {"form": "ticketed", **memory, **PLANS["vector"]}
+    plan = {"form": "ticketed", **memory, **PLANS["vector"], "T": 8, "alpha": 4}
     assert _share(6000, 6000, plan, output="path") == pytest.approx(1, abs=0.05)
 
 
