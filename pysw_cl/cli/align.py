@@ -45,6 +45,7 @@ def add_to(commands: Any) -> None:
             "align --mode global --free-ends 1,0 read.fa gene.fa",
             "align --alignments 5 a.fa b.fa             up to five that share no aligned pair",
             "align --checkpoint job --stop-after 2h chr1.fa chr2.fa    a long run by parts",
+            "align --device all --timeline time.png chr1.fa chr2.fa    which device waits when",
         ),
     )
     choice = "--pairs --skip-bad --min-score --top --alignments --second-best"

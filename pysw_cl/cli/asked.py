@@ -124,15 +124,15 @@ def check_files(args: Namespace, **read: str | None) -> None:
         args.usage_error(f"{' and '.join(read)} cannot both be standard input")
     options = {"-o": "out", "PICTURE": "picture", "--plot": "plot", "--timeline": "timeline"}
     made = {name: vars(args).get(option) for name, option in options.items()}
-    for picture in [path for name, path in made.items() if path and name != "-o"]:
-        from ..results.plot import check
-
-        check(picture)
     for (name, out), (what, path) in product(made.items(), read.items()):
         if not out or not path or not Path(out).exists() or not Path(path).is_file():
             continue
         if Path(out).samefile(path):
             args.usage_error(f"{name} {out} is {what}, which would be overwritten")
+    for picture in [path for name, path in made.items() if path and name != "-o"]:
+        from ..results.plot import check
+
+        check(picture)
 
 
 def check_output(args: Namespace, output: str) -> None:
