@@ -153,7 +153,7 @@ class HitAligner:
             keys = one.keys_of(score, length)
             facts = {**one.meaning(keys, score)[0], "heuristic": hit.heuristic}
             chosen = Hit(**{**vars(more), **facts, "number": hit.number})
-            if keys[0] <= one.highest and _suits(chosen, options):
+            if one.good(keys, score)[0] and _suits(chosen, options):
                 yield chosen
 
     def _placed(self, hit: Hit, least: float) -> Iterator[AlignedPair]:
@@ -212,14 +212,14 @@ class HitAligner:
 def _suits(hit: Hit, options: SearchOptions) -> bool:
     query, target = hit.query, hit.target
     same = options.exclude_self and (query.name, len(query)) == (target.name, len(target))
-    if same and (query.read() == target.read()).all():
+    if same and query.read().tobytes().upper() == target.read().tobytes().upper():
         return False
     if options.min_identity is not None and (hit.identity or 0) < options.min_identity:
         return False
     if options.min_coverage is None:
         return True
     columns = (hit.query_end or 0) - (hit.query_start or 0)
-    return columns >= options.min_coverage * len(query)
+    return columns / len(query) >= options.min_coverage
 
 
 def score_of_empty(m: int, options: SearchOptions) -> int:

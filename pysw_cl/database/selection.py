@@ -19,6 +19,13 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 #: Scores by which the others are chosen that are sorted.
 SAMPLE = 1 << 14
+#: Rounding of logarithms, as a share of them; an E-value that is not 0.
+SLACK, TINY = 1e-9, 1e-323
+
+
+def _exp(keys: Floats) -> Floats:
+    with np.errstate(under="ignore"):
+        return np.asarray(np.exp(keys))
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,20 +53,20 @@ class EValues:
         found = self.law.least_score(log_evalue, score / self.scale, self.m, self.letters)
         return ceil(max(found, -UNREACHED) * self.scale)
 
-    def limits(self, options: SearchOptions) -> tuple[int, float]:
-        """The least score and the highest logarithm of an E-value that hits have to have."""
-        law, least, highest, most = self.law, options.least, inf, options.max_evalue
-        if most is not None:
-            highest = log(most) if most else -inf
+    def least_of(self, options: SearchOptions) -> int:
+        """A score below which no hit is `Best.good`."""
+        law, least, highest = self.law, options.least, inf
+        if options.max_evalue is not None:
+            highest = log(options.max_evalue or TINY)
         if options.min_bits is not None and isinstance(law, ScoreStatistics):
             units = (options.min_bits * log(2) + log(law.k)) / law.lambda_
             units = max(-UNREACHED, min(units, UNREACHED))
-            least = max(least, ceil(units * self.scale - 1e-9))
+            least = max(least, ceil((units - SLACK * abs(units)) * self.scale))
         elif options.min_bits is not None:
             highest = min(highest, log(self.m * self.letters) - options.min_bits * log(2))
         if -inf < highest < inf:
-            least = max(least, self.least(highest, inf))
-        return least, highest
+            least = max(least, self.least(highest + SLACK * max(1.0, abs(highest)), inf))
+        return least
 
 
 class Best:
@@ -88,12 +95,9 @@ class Best:
             letters *= len(COMPARED[options.strand])
         scale = options.scoring.scale
         self.evalues = None if law is None else EValues(law, scale, self._m, letters)
-        #: The least score and the highest key of a hit.
-        self.least, self.highest = options.least, inf
-        if self.evalues is not None:
-            self.least, self.highest = self.evalues.limits(options)
         #: The least score of any hit; with ``top``, ``least`` rises above it.
-        self.suffices = self.least
+        self.suffices = options.least if self.evalues is None else self.evalues.least_of(options)
+        self.least = self.suffices
         self._begin()
 
     def _begin(self) -> None:
@@ -119,8 +123,7 @@ class Best:
         """The E-values and bit scores of hits with these keys and scores."""
         if self.evalues is None:
             return [{}] * len(keys)
-        with np.errstate(under="ignore"):
-            both = zip(np.exp(keys).tolist(), self.evalues.bits(scores, keys).tolist(), strict=True)
+        both = zip(_exp(keys).tolist(), self.evalues.bits(scores, keys).tolist(), strict=True)
         return [{"expect": expect, "bits": bits} for expect, bits in both]
 
     def keys_of(self, scores: NDArray[Any], lengths: Ints) -> Floats:
@@ -128,6 +131,18 @@ class Best:
         if self.evalues is None:
             return -scores.astype(np.float64)
         return self.evalues.logs(scores, np.maximum(lengths, 1))
+
+    def good(self, keys: Floats, scores: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which hits with these keys and scores have the E-values and bit scores that are asked
+        for, by the numbers that hits say."""
+        options, found = self._options, np.full(len(keys), True)
+        if self.evalues is None:
+            return found
+        if options.max_evalue is not None:
+            found &= _exp(keys) <= options.max_evalue
+        if options.min_bits is not None:
+            found &= self.evalues.bits(scores, keys) >= options.min_bits
+        return found
 
     def _keys(self, scores: NDArray[Any], ranks: Ints) -> Floats:
         subjects = self._db.by_length
@@ -159,7 +174,7 @@ class Best:
         old = self.keys, self.scores, self.ranks, self.records
         every: list[Any] = [np.concatenate(pair) for pair in zip(old, new, strict=True)]
         order = np.lexsort((every[3], -every[1], every[0]))
-        order = order[every[0][order] <= self.highest]
+        order = order[self.good(every[0][order], every[1][order])]
         if top is not None and len(order) >= top:
             last = order[top - 1]
             least = self._least_for(float(every[0][last]), int(every[1][order[:top]].max()))

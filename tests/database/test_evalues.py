@@ -81,6 +81,31 @@ def test_the_best_are_the_first_by_evalue(seed: int, monkeypatch: Any) -> None:
                 ]
 
 
+@pytest.mark.parametrize("evalues", ["auto", "library"])
+def test_limits_are_those_that_hits_say(evalues: Any) -> None:
+    """The limits that a hit says of itself leave it in, however logarithms are rounded."""
+    query, *targets = proteins(160, 12, 70)
+    with Searcher([*targets, query]) as s:
+        (every,) = s.search(query, top=None, evalues=evalues, output="score")
+        for hit in every[:60]:
+            limits: list[dict[str, Any]] = [{"max_evalue": hit.expect}, {"min_bits": hit.bits}]
+            for limit in limits:
+                (hits,) = s.search(query, top=None, evalues=evalues, output="score", **limit)
+                most, least = limit.get("max_evalue", np.inf), limit.get("min_bits", -np.inf)
+                good = [one for one in every if one.expect <= most and one.bits >= least]
+                assert facts(hits) == facts(good) and hit.number in [one.number for one in hits]
+
+
+def test_a_share_of_letters_is_exact() -> None:
+    """0.55 * 100 is more than 55."""
+    (query,) = proteins(1, 13, 100)
+    query = query.ljust(100, "W")
+    for letters in (7, 14, 28, 55, 56, 57):
+        for share in (letters / 100, (letters + 1) / 100):
+            (hits,) = search(query, [query[:letters]], output="path", min_coverage=share)
+            assert len(hits) == (share == letters / 100)
+
+
 def test_ties_are_equal_evalues() -> None:
     targets = ["MKVLAWHEAG", "CCCCCCCCCC", "MKVLAWHEAG", "MKVLAWHEAA", "MKVLAWHEAG"]
     (hits,) = search("MKVLAWHEAG", targets, top=1, ties=True)
@@ -132,6 +157,9 @@ def test_a_query_may_be_left_out() -> None:
         assert facts(hits) == [one for one in facts(every) if one[0] != k][:4]
     (hits,) = search(named[3], db, top=None, exclude_self=True, min_score=30)
     assert 12 not in [hit.number for hit in hits] or named[3].letters is not again.letters
+    soft = pysw_cl.Sequence("p3", "", np.char.lower(named[3].letters.view("S1")).view(np.uint8))
+    (hits,) = search(soft, db, top=None, exclude_self=True)
+    assert 3 not in [hit.number for hit in hits]  # case does not count
 
 
 def test_further_alignments_of_a_subject() -> None:
