@@ -145,6 +145,19 @@ def test_pairs_with_a_position_matrix() -> None:
     assert float(line) == r.evalue(999, law)
 
 
+def test_a_position_matrix_without_letters() -> None:
+    """Its letters are X, which its scores need not have; there are no matches."""
+    query = pysw_cl.PositionMatrix([[5, -4, -4, -4], [-4, 5, -4, -4], [-4, -4, 5, -4]], "ACGT")
+    r = pysw_cl.align(query, "TACGT", plan=PLAN)
+    assert written(r, "a3m") == ">query\nXXX\n>target/2-4\nACG\n"
+    assert "NNN" in written(r, "sam")
+    text = written(r, "0")
+    assert "Query  1  XXX  3\n" in text and "\n Gaps = 0/3 (0%)\n" in text
+    for name in ("tsv", "paf", "6"):
+        with pytest.raises(InputError, match=r"no matches: a PositionMatrix has them with query="):
+            written(r, name)
+
+
 def test_a_part_of_an_alignment_has_none() -> None:
     """They are those of the whole score."""
     r = replace(pysw_cl.align("HEAGAWGHEE", "PAWHEAE", **PROTEIN, plan=PLAN), expect=0.5, bits=9.0)

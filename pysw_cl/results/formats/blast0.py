@@ -59,8 +59,9 @@ class Writer(ByQuery):
         both = zip(query if protein else marks, marks, strict=True)
         middle = "".join(a if b == "|" else "+" if b == ":" and protein else " " for a, b in both)
         counts = [("Identities", same), ("Positives", same + marks.count(":")), ("Gaps", gaps)]
+        counts = counts[:: 2 - protein][row.matches is None :]  # without letters none is known
         size, digits, width = len(marks), len(str(max(i1, j1))), self.setting.width or WIDTH
-        said = (f"{x} = {n}/{size} ({writer.percent(n, size)}%)" for x, n in counts[:: 2 - protein])
+        said = (f"{x} = {n}/{size} ({writer.percent(n, size)}%)" for x, n in counts)
         lines = [f" Score = {score}\n {', '.join(said)}\n{strand}\n"]
         sides = (query, i, 1), (target, j, step)
         for between, (ours, first, last), (theirs, start, end) in blocks(middle, *sides, width):

@@ -66,9 +66,10 @@ class Columns:
         """A field that all rows have.  Raises InputError if one lacks it."""
         found = self.values(name)
         if found is None:
-            raise InputError(
-                f"a result has no {name}: all results of a file have to have the same output"
-            )
+            says = "all results of a file have to have the same output"
+            if name == "matches" and self.values("cigar") is not None:
+                says = "a PositionMatrix has them with query=, its letters"
+            raise InputError(f"a result has no {name}: {says}")
         return found
 
     def minus(self) -> NDArray[np.bool_]:

@@ -279,15 +279,16 @@ def percent(part: int, whole: int) -> int:
 
 def as_scored(scoring: Scoring | None) -> bytes:
     """The table of what bytes of aligned letters are written as: the letter of the alphabet that
-    they are scored as, in upper case where case does not count; gaps stay."""
-    from ...sequences.alphabet import folds_case
+    they are scored as, in upper case where case does not count; gaps stay, and so do letters
+    outside it, which a position matrix without a query has."""
+    from ...sequences.alphabet import NO_CODE, folds_case
 
     if scoring is None:
         return bytes(range(256))
     letters = scoring.letters.upper() if folds_case(scoring.letters) else scoring.letters
     table = scoring.table(letters.encode())
     table[ord("-")] = ord("-")
-    return table.tobytes()
+    return bytes(k if code == NO_CODE else code for k, code in enumerate(table.tolist()))
 
 
 def mode_in_words(mode: str, free_ends: Iterable[bool] = (), heuristic: str = "") -> str:
