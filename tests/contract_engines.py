@@ -29,8 +29,8 @@ from pysw_cl.tiles.tile import Hit, Limits, TileJob, TileResult, Want
 _SMALL = {"T": 4, "alpha": 2, "chunk": 7}
 _NARROW = {"lanes": "vector", **_SMALL}
 _VECTOR, _SCALAR = {"lanes": "vector32", **_SMALL}, {"lanes": "scalar32", **_SMALL}
-#: Groups of two: those of four, which the other forms have, take a CPU's compiler three times as
-#: long.
+#: Groups of two: those of four, which row scans and tests of races have, take a CPU's compiler
+#: three times as long.
 _PAIR = {**_SCALAR, "T": 2}
 #: Plans of the wavefront engine; those of one T and alpha share their kernels.
 PLANS: dict[str, dict[str, Any]] = {
@@ -42,7 +42,7 @@ PLANS: dict[str, dict[str, Any]] = {
     "one-lane": {**_VECTOR, "form": "ticketed", "B": 2, "T": 1, "alpha": 3, "chunk": 1},
     **{f"two-phase-{B}": {**_VECTOR, "form": "two-phase", "B": B} for B in (1, 2, 3, 4, 5)},
     "scalar-ticketed": {**_PAIR, "form": "ticketed", "B": 3},
-    "scalar-two-phase": {**_SCALAR, "form": "two-phase", "B": 2},
+    "scalar-two-phase": {**_PAIR, "form": "two-phase", "B": 2},
 }
 #: Sections of tiles of any size, which overlap so little that many are refused.
 _IN_SECTIONS = {

@@ -120,7 +120,7 @@ def test_a_guess_that_is_wrong(
 
 def test_strips_that_are_higher_than_cells(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles have whole strips, those beside the guess and in the last rows of a grid, too."""
-    plan, rng = {**plan_of("vector"), "T": 32, "alpha": 8}, np.random.default_rng(4)
+    plan, rng = {**plan_of("vector"), "T": 16, "alpha": 16}, np.random.default_rng(4)
     constants(monkeypatch, least_side=300, margin=4)
     for k in range(30):
         a, b = pairs(("unrelated", "similar")[k % 2], rng, int(rng.integers(300, 1500)))

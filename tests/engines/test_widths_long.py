@@ -16,7 +16,7 @@ PLANS: list[dict[str, Any]] = [
     {},
     {"T": 16, "alpha": 3, "chunk": 40},
     {"T": 64, "alpha": 16, "chunk": 1024},
-    {"T": 8, "alpha": 5, "chunk": 3},
+    {"T": 4, "alpha": 5, "chunk": 3},
 ]
 CASES, LONG_CASES = 170, 62_500  # of each plan, floor and kind of scores: 16 times as many
 
