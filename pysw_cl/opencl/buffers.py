@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -18,6 +20,8 @@ from .device import Runtime
 K = TypeVar("K")
 #: Flags of a buffer, and of one that starts as a copy.
 READ_WRITE, COPY = cl.mem_flags.READ_WRITE, cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+#: Lets other threads of this core go first, where the system can.
+_let_others = getattr(os, "sched_yield", lambda: None)
 #: A request for a buffer: an array that it starts as a copy of, or a number of bytes.
 Asked = NDArray[Any] | int
 #: The largest buffer in a thread's pool.
@@ -318,10 +322,20 @@ class Buffers:
         if count:
             start = offset * out.itemsize
             try:  # an error in a kernel often shows only here
-                cl.enqueue_copy(self._runtime.queue, out, buffer, src_offset=start).wait()
+                queue, polled = self._runtime.queue, self._runtime.traits.polled_seconds
+                copy = cl.enqueue_copy(queue, out, buffer, src_offset=start, is_blocking=not polled)
+                _poll(copy, polled)
+                copy.wait()
             except cl.Error as error:
                 raise self._runtime.failed(error) from None
         return out
+
+
+def _poll(event: Any, seconds: float) -> None:
+    """Wait for an event without sleep, at most so long; other threads of this core go first."""
+    latest = time.perf_counter() + seconds
+    while time.perf_counter() < latest and event.command_execution_status > 0:
+        _let_others()
 
 
 def read_beside(

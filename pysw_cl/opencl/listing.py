@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -122,6 +123,7 @@ def _matches(text: str, info: DeviceInfo) -> bool:
     return fits(platform, 0) or fits(platform, 1)
 
 
+@lru_cache
 def name_and_threads(text: str) -> tuple[str, int | None]:
     """A device's name, and the threads that follow it: "cpu/4"."""
     name, _, threads = map(str.strip, text.rpartition("/"))

@@ -133,6 +133,13 @@ QUIRKS: tuple[Quirk, ...] = (
     ),
     Quirk(
         _is_pocl_cpu,
+        {"polled_seconds": 3e-4},
+        "a kernel of a small matrix ends sooner than a thread falls asleep and is woken on another "
+        "core, which takes 0.1 ms and more on a virtual machine",
+        "https://man7.org/linux/man-pages/man7/futex.7.html",
+    ),
+    Quirk(
+        _is_pocl_cpu,
         {"refused_row_items": (2,)},
         "PoCL 3.0 copies the code of groups of two for each work-item, and ends the whole process "
         "over the row scan's (Could not find a dominating alternative variable)",

@@ -43,6 +43,8 @@ class DeviceTraits:
     #: Is there a permutation of bytes with sign replication?
     byte_permute: bool = False
 
+    #: Seconds for which the end of a copy is asked for again and again, before a thread sleeps.
+    polled_seconds: float = 0.0
     #: Are small buffers kept from job to job, because a copy costs less than a new one?
     pooled: bool = True
     #: Work-items that follow a path back together (cl/traceback/traceback.cl).

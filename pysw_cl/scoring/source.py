@@ -113,15 +113,20 @@ class MatrixScores:
             pair = self.compared(least)
             assert pair is not None
             return {"match": pair[0], "mismatch": pair[1], "lift": lift}
-        (q, t), lowest = self.table.shape, min(0, int(self.table.min()))
-        padded = np.full((q + 1, t + 1), lowest, np.int32)
-        padded[:q, :t] = self.table
-        np.maximum(padded, least, out=padded)
+        padded = self._padded if least == LOWEST else np.maximum(self._padded, least)
+        q, t = padded.shape
         if file == "matrix":
-            return {"matrix": upload(padded.ravel()), "wide": t + 1, "lift": lift}
-        words = np.zeros((q + 1, 4), np.int8)
-        words[:, : min(4, t + 1)] = padded[:, :4] + lift
+            return {"matrix": upload(padded.ravel()), "wide": t, "lift": lift}
+        words = np.zeros((q, 4), np.int8)
+        words[:, : min(4, t)] = padded[:, :4] + lift
         return {"words": upload(words.view("<i4")), "lift": lift}
+
+    @cached_property
+    def _padded(self) -> Table:
+        q, t = self.table.shape
+        padded = np.full((q + 1, t + 1), min(0, int(self.table.min())), np.int32)
+        padded[:q, :t] = self.table
+        return padded
 
     def sizes(self, file: str) -> tuple[int, int]:
         """Bytes of the array of a score file, and the letters of a row of query profiles."""
