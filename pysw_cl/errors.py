@@ -94,6 +94,9 @@ class PlanError(InputError):
 class DeviceError(PyswError, RuntimeError):
     """No usable device, or a device that failed or ran out of memory."""
 
+    #: Which of an engine's devices failed.
+    device = 0
+
 
 class BuildError(DeviceError):
     """A kernel that the device's compiler does not build."""
@@ -109,7 +112,7 @@ class InternalError(PyswError, AssertionError):
 
 class RecomputedWarning(UserWarning):
     """A path failed its own check and was computed again in another way, or a device failed and
-    another one did the job: the result is right, but there is a fault to see to."""
+    the work was done again: the result is right, but there is a fault to see to."""
 
 
 class InputWarning(UserWarning):

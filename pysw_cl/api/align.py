@@ -26,7 +26,7 @@ from ..drivers.progress import Progress, RunProgress
 from ..drivers.run import run, run_top
 from ..drivers.side_by_side import side_by_side
 from ..engines.registry import Kind, attempts, by_time, engine_for
-from ..errors import DeviceMemoryError, InputError, InternalError
+from ..errors import DeviceError, DeviceMemoryError, InputError, InternalError
 from ..opencl.builds import expecting
 from ..planning.plan import Plan
 from ..results.alignment import Alignment
@@ -239,7 +239,11 @@ def _saved_run(store: Store, resources: AlignResources, engines: Callable[[], En
     """The result of a job that is saved as it goes on."""
     jobs, saved = store.job.strands(store.minus_first), saved_strands(store, resources)
     with told(resources.progress) as progress, expecting(PROGRAMS[store.job.output]):
-        found = run(jobs, engines, resources, progress, saved)
+        try:
+            found = run(jobs, engines, resources, progress, saved)
+        except DeviceError as error:
+            error.args = (f"{error}; {store.how}",)
+            raise
         return _on_the_left(found, store.resources.left_align)
 
 

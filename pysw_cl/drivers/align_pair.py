@@ -19,7 +19,8 @@ from ..planning.path_grid import special_lines
 from ..planning.plan import Plan
 from ..results.stats import Stats
 from ..scoring.precision import UNREACHABLE
-from ..tiles.contract import Engine
+from ..tiles.again import persistently
+from ..tiles.contract import Engine, HeldFound
 from ..tiles.edges import EdgeArray
 from ..tiles.slabs import SweepResult, TileMap
 from ..tiles.special_lines import RestartPoints, SweptGrid
@@ -119,13 +120,19 @@ class Search:
     def held(self) -> Found | None:
         """The whole search of a small matrix, in one launch; None for other matrices."""
         problem, plan, want_path = self.problem, self.engine.plan, self.job.output == "path"
-        matrix: HeldMatrix | None = self.engine.hold(problem, problem.free, int(want_path))
-        if matrix is None:
+
+        def computed() -> HeldFound | None:
+            matrix: HeldMatrix | None = self.engine.hold(problem, problem.free, int(want_path))
+            if matrix is None:
+                return None
+            self.progress.sweep()
+            with matrix:
+                return matrix.next(want_path)
+
+        held = persistently(self.engine, computed)
+        if held is None:
             return None
-        self.progress.sweep()
         m, n = problem.shape
-        with matrix:
-            held = self.engine.noted(partial(matrix.next, want_path), Area(0, m, 0, n))
         self.stats.add_cost(held)
         self.progress.finished()
         end = held.end
@@ -231,7 +238,8 @@ class Search:
         path = self.store.traceback(end, plan) if self.store else Path(end.row, end.column)
         path.between = self.progress.trace(end, path)
         path.meanwhile = reader.read_meanwhile
-        trace_back(self.engine, self.problem, restarts, end, path)
+        trace = partial(trace_back, self.engine, self.problem, restarts, end, path)
+        persistently(self.engine, trace, lambda: (path.row, path.column))
         self.progress.finished()
         self.stats.add_cost(path)
         second, inside = None, Area(path.row, end.row, path.column, end.column)
@@ -246,7 +254,8 @@ class Search:
         if not end.score:  # the empty path
             return path_of(self.job, end, begun, self.engine.plan)
         tell = self.progress.trace(end, begun)
-        traced = trace_ends(self.engine, self.job, [end], end.score, lambda count: None, tell)
+        about = self.job, [end], end.score, lambda count: None, tell
+        traced = persistently(self.engine, lambda: trace_ends(self.engine, *about))
         self.stats.add_cost(traced)
         return traced.paths[0]
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import partial
 from typing import Any
 
+from ..errors import DeviceError
+from ..opencl.buffers import RetainedBuffers
 from ..opencl.device import Runtime
 from ..planning.choose import choose_pipeline, in_strips, pipeline_rows
 from ..planning.plan import Plan
 from ..planning.program import Given
+from ..tiles.again import left_out
 from ..tiles.contract import Engine, Executor
 from ..tiles.executors import InThreads
 from ..tiles.graph import Rectangle
@@ -31,20 +34,36 @@ class SeveralEngine(WavefrontEngine):
         row_scan: Callable[[Runtime], Engine] | None = None,
     ) -> None:
         super().__init__(runtimes[0], plan, holds, row_scan)
-        self._runtimes, self.devices = runtimes, len(runtimes)
-        self._others = [WavefrontEngine(one, plan, holds, row_scan) for one in runtimes[1:]]
-        self.names = tuple(f"{plan.device}, {k + 1} of {self.devices}" for k in range(self.devices))
+        self._runtimes, self.devices = list(runtimes), len(runtimes)
+        self.names: list[str] = [
+            f"{plan.device}, {k + 1} of {self.devices}" for k in range(self.devices)
+        ]
+        #: Those that compute tiles of a sweep.
+        self._workers = [WavefrontEngine(one, plan, holds, row_scan) for one in runtimes]
+        for one in self._workers:
+            one.failures = self.failures
+
+    def leave_out(self, error: DeviceError) -> str | None:
+        if self.devices == 1:
+            return None
+        gone = self._runtimes.pop(error.device).info
+        del self._workers[error.device], self.names[error.device]
+        self.devices -= 1
+        if self.runtime is not self._runtimes[0]:  # what the first one kept went with it
+            vars(self).pop("_row_scan", None)
+            self.runtime, self._room = self._runtimes[0], RetainedBuffers()
+        return f"{gone.index} ({gone.name})"
 
     def executor(self, whole: Rectangle) -> Executor | None:
         """On devices whose tiles do not follow each other: CPUs."""
         m, n = whole.shape
-        if self._speculative or m * n < self.plan.tuning.sweep.spread_cells:
+        if self._speculative or self.devices == 1 or m * n < self.plan.tuning.sweep.spread_cells:
             return None
-        for other, name in zip(self._others, self.names[1:], strict=True):
-            other.spans, other.stage, other.names = self.spans, self.stage, (name,)
-        return InThreads([self, *self._others])
+        for one, name in zip(self._workers, self.names, strict=True):
+            one.spans, one.stage, one.names = self.spans, self.stage, [name]
+        return InThreads(self._workers, partial(left_out, self))
 
-    @cached_property
+    @property
     def _joint(self) -> Plan:
         """The plan for all devices, as if they were one with as many groups and schedulers."""
         machine, count = self.plan.machine, len(self._runtimes)
@@ -53,12 +72,14 @@ class SeveralEngine(WavefrontEngine):
         )
 
     def piped_rows(self, whole: Rectangle, rows: int) -> tuple[int, int] | None:
-        if not self._speculative:
-            return None
+        if not self._speculative or self.devices == 1:
+            return super().piped_rows(whole, rows)
         given = replace(self._given(whole), plan=self._joint)
         return pipeline_rows(given, rows, whole.shape[1])
 
     def pipeline(self, job: TileJob, rows_below: int) -> Any:
+        if self.devices == 1:
+            return super().pipeline(job, rows_below)
         shape, given = shape_of(job), given_of(self.runtime, self._joint, job)
         joint = choose_pipeline(shape, rows_below, given)
         if joint is None:

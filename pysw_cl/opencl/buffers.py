@@ -130,7 +130,7 @@ class Pool:
 
 
 class RetainedBuffers:
-    """Device memory that outlives jobs: one large buffer, which saves the page faults of new
+    """Device memory that outlives jobs: one large buffer, which saves the page failures of new
     memory, and edges, which stay where they were computed while they are referenced."""
 
     def __init__(self) -> None:

@@ -66,6 +66,7 @@ class SweepTuning:
     longest_side: int = tunable(1 << 23, 1, 1 << 30, "of a tile: edges take 16 bytes a cell")
     look_seconds: float = tunable(0.0003, 0, 1, "between two looks at a pipeline: under a tile's")
     tell_seconds: float = tunable(0.5, 0, 3600, "between two reports of a pipeline's tiles")
+    hang_seconds: float = tunable(60.0, 0, 1e9, "without a cell computed: the device has failed")
     spread_cells: int = tunable(1 << 27, 0, 1 << 62, "fewer are not cut for several devices")
     guessed_cells: int = tunable(10**10, 0, 1 << 62, "from so many on a strand is guessed cheaply")
 
@@ -218,7 +219,7 @@ class HeldTuning:
     score_cells: int = tunable(1 << 18, 0, 1 << 26, "for a score: larger ones have narrow lanes")
     path_cells: int = tunable(1 << 20, 0, 1 << 26, "for each path: all units sweep larger ones")
     top_cells: int = tunable(1 << 24, 0, 1 << 26, "for many paths: 13 bytes a cell, so 208 MiB")
-    kept_bytes: int = tunable(1 << 24, 0, 1 << 30, "of a buffer kept, to save page faults")
+    kept_bytes: int = tunable(1 << 24, 0, 1 << 30, "of a buffer kept, to save page failures")
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,8 @@ class Stats(Costs):
     spans: list[Span] = field(default_factory=list)
     #: Devices that failed while others did their work (`RecomputedWarning`).
     failed: list[str] = field(default_factory=list)
+    #: How often a device that failed did its work again (`RecomputedWarning`).
+    retried: int = 0
     #: Letters of the targets of each query of a search with a prefilter, and those it left out.
     prefiltered: int = 0
     left_out: int = 0
@@ -42,7 +44,7 @@ class Stats(Costs):
         for name, time in other.kernel_seconds.items():
             self.kernel_seconds[name] = self.kernel_seconds.get(name, 0.0) + time
         self.device_bytes = max(self.device_bytes, other.device_bytes)
-        names = "seconds pruned recomputed failed prefiltered left_out spans"
+        names = "seconds pruned recomputed failed retried prefiltered left_out spans"
         for name in names.split():
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
@@ -75,6 +77,7 @@ class Stats(Costs):
             (self.again, f"{self.again:,} cells computed again in wider lanes"),
             (self.recomputed, f"{self.recomputed:,} computed again after a failed check"),
             (self.failed, f"without {', '.join(self.failed)}, which failed"),
+            (self.retried, f"{self.retried:,} times done again after a device failed"),
             (self.prefiltered, f"{left_out:.1%} of the letters left out"),
             (self.device_bytes, f"{self.device_bytes / 2**20:.1f} MiB on the device"),
             (times, f"kernels: {times}"),

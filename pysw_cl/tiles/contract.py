@@ -8,14 +8,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import DeviceError
 from ..planning.plan import Plan
 from ..scoring.scoring import Scoring
 from ..sequences.view import View
+from .again import Failures
 from .edges import DeviceEdge
 from .graph import Rectangle, TileRow
 from .tile import Area, Costs, Hit, Span, TileJob, TileResult, Traced
@@ -49,7 +52,7 @@ class Engine:
     #: What these computed when (None: that is not noted), what they do now, and their names.
     spans: list[Span] | None = None
     stage: str = "sweep"
-    names: tuple[str, ...] = ()
+    names: Sequence[str] = ()
 
     def tile(self, job: TileJob) -> TileResult:
         """Compute one tile."""
@@ -70,6 +73,15 @@ class Engine:
             name = self.names[device] if self.names else self.plan.device or self.plan.engine
             area = area if self.stage == "sweep" else None  # of sweeps for a path
             self.spans.append(Span(name, begin, end, self.stage, area))
+
+    def leave_out(self, error: DeviceError) -> str | None:
+        """Go on without the device that failed: its name; None: there is no other."""
+        return None
+
+    @cached_property
+    def failures(self) -> Failures:
+        """What happened to its devices."""
+        return Failures()
 
     # The capabilities; None: the engine lacks it, or had better not use it with its plan.
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
 
-from ..errors import DeviceError, RecomputedWarning, warn
+from ..errors import DeviceError
 from .contract import Engine
 from .graph import TileRow
 from .tile import Area, TileJob, TileResult
@@ -15,11 +15,13 @@ from .tile import Area, TileJob, TileResult
 class InThreads:
     """Several engines, each of which computes in a thread of its own the next tile whose edges are
     there, those of upper rows first.  They are equal where they capture special rows and columns.
-    One that fails is left out, with a warning, and its tile is computed by another one; the error
-    of the last one is raised."""
+    One that fails is left out, and its tile is computed by another one; the error of the last one
+    is raised.  ``leave_out`` gets the error of another one, with its number among those left."""
 
-    def __init__(self, engines: Sequence[Engine]) -> None:
-        self._engines = list(engines)
+    def __init__(
+        self, engines: Sequence[Engine], leave_out: Callable[[DeviceError], object] = str
+    ) -> None:
+        self._engines, self._leave_out = list(engines), leave_out
 
     def __call__(self, rows: Iterator[TileRow]) -> None:
         """Compute all tiles of some rows.  Another error ends that, once those begun are done."""
@@ -43,11 +45,11 @@ class InThreads:
                             row.take(area, done.result())
                             free.append(engine)
                         except DeviceError as error:
-                            self._engines.remove(engine)
-                            if not self._engines:
+                            if len(self._engines) == 1:
                                 raise
-                            name = engine.plan.device
-                            warn(f"{name} failed, others go on: {error}", RecomputedWarning)
+                            error.device = self._engines.index(engine)
+                            del self._engines[error.device]
+                            self._leave_out(error)
                             again.append((row, area, job))
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, pairwise, product
 from math import isnan, nan
 from typing import Any
@@ -286,6 +288,15 @@ class Slabs:
         self._height: int | None = None
         #: Where slabs of several devices end.
         self._cuts = list[int]()
+
+    @cached_property
+    def begun(self) -> deque[Slab]:
+        """Slabs that were begun and are not computed."""
+        return deque()
+
+    def next(self, row: int) -> Slab:
+        """The slab that begins at a row."""
+        return self.begun.popleft() if self.begun else self.begin(row)
 
     def shape(self, rows: int) -> tuple[int, int]:
         """Rows and columns of the tiles of a slab of so many rows."""

@@ -9,7 +9,6 @@ small sweep, too (`by_parts`)."""
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -21,8 +20,9 @@ from ..planning.geometry import cuts, may_be_wide
 from ..planning.path_grid import strip_rows
 from ..scoring.precision import LOCAL_LIMIT
 from ..sequences.view import View
+from .again import LostError, persistently
 from .contract import Engine, Executor
-from .edges import EdgeArray, Edges
+from .edges import Edge, EdgeArray, Edges
 from .graph import Progress, Rectangle, SweepState, TileRow
 from .slabs import BestCells, Slab, Slabs, SweepResult
 from .tile import Area, Hits, Limits, TileJob, TileResult, Want
@@ -67,12 +67,11 @@ def sweep(
     devices, executor = engine.devices if own is not None else 0, executor or own
     pipeline = None if executor is not None else _pipeline_of(engine, state)
     row: int = slabs.start
-    slab: Slab | None = None
     while state.goes_on and row < slabs.stop:
-        slab = slab or slabs.begin(row)
-        piped = None if pipeline is None else pipeline.compute_from(slab)
-        if piped is not None:
-            row, slab = piped
+        slab = slabs.next(row)
+        end = None if pipeline is None else pipeline.compute_from(slab)
+        if end is not None:
+            row = end
             continue
         rows = _tile_rows(engine, state, slab, devices)
         if executor is not None:
@@ -83,7 +82,7 @@ def sweep(
                 if job is not None:
                     tiles.take(area, engine.noted(partial(engine.tile, job), area))
         state.finish(slab)
-        row, slab = slab.end, None
+        row = slab.end
     return state.result
 
 
@@ -134,69 +133,106 @@ class SlabPipeline:
         self._engine, self._state = engine, state
         #: Does the engine have a pipeline for these tiles?
         self._able = True
+        #: The bottom edge of the last tile that is done, where it was read.
+        self._bottom: Edge | None = None
 
-    def compute_from(self, slab: Slab) -> tuple[int, Slab | None] | None:
-        """Compute a slab and those that follow it in the pipeline.  Gives the row where they end,
-        and the next slab if it was begun (it has to be computed otherwise).  None: the pipeline
-        cannot begin with this slab, and nothing was computed."""
-        state, area, stop = self._state, self._area(slab), self._state.slabs.stop
+    def compute_from(self, slab: Slab) -> int | None:
+        """Compute a slab and those that follow it in the pipeline.  Gives the row where they end.
+        None: the pipeline cannot begin with this slab, and nothing was computed."""
+        begun = self._state.slabs.begun
+        begun.appendleft(slab)
+        end = persistently(self._engine, self._compute_begun, lambda: begun[0].start)
+        if begun and begun[0] is slab:
+            begun.popleft()
+            return None
+        return begun[0].start if end is None else end
+
+    def _compute_begun(self) -> int | None:
+        """Compute the first slab that is begun and those that follow it in a pipeline; gives the
+        row where they end.  None: it cannot begin there."""
+        state, begun, stop = self._state, self._state.slabs.begun, self._state.slabs.stop
+        slab, corner, source = begun[0], self._state.corner, self._state.edges.left
+        area = self._area(slab)
         if not self._able or slab.end == stop or not self._is_one_tile(slab):
             return None
-        left, top = state.edges.left.read(slab.start, slab.end), state.above.read(0, state.n)
-        if state.best.excluded(area, state.corner, top, left):
+        left, top = source.read(slab.start, slab.end), state.above.read(0, state.n)
+        if state.best.excluded(area, corner, top, left):
             return None
-        job = state.job(slab, area, state.corner, top, left)
-        begun = self._engine.pipeline(job, stop - slab.end)
-        if begun is None:
-            self._able = False
-            state.slabs.pipelined(None)
-            return None
+        slab.found = SweepResult()  # without what a device found of it that failed
+        job, pipeline = state.job(slab, area, corner, top, left), None  # type: Any, Any
         try:
-            found = self._compute(slab, begun)
-        except BaseException:
-            with suppress(DeviceError):  # the first error tells more
-                begun.close()
+            pipeline = self._engine.pipeline(job, stop - slab.end)
+            if pipeline is None:
+                self._able = False
+                state.slabs.pipelined(None)
+                return None
+            end = self._compute(pipeline)
+        except BaseException as error:
+            lost = error.device if isinstance(error, LostError) else None
+            try:
+                if isinstance(error, DeviceError) and begun[0] is not slab:
+                    corner = source.h_at(begun[0].start - 1)
+                    state.above = pipeline.bottom() if self._bottom is None else self._bottom
+                state.corner = corner
+            except DeviceError:
+                raise LostError(str(error)) from None
+            finally:
+                with suppress(DeviceError):  # the first error tells more
+                    if pipeline is not None:
+                        pipeline.close(lost)
             raise
-        begun.close()
-        return found
+        with suppress(DeviceError):  # all is there
+            pipeline.close()
+        return end
 
-    def _compute(self, first: Slab, pipeline: Any) -> tuple[int, Slab | None]:
-        """Compute the slabs from ``first`` on, which the pipeline has already."""
-        state, stop = self._state, self._state.slabs.stop
-        begun, waiting, last, accepting = deque([first]), None, first.end, True
-        tuning, source = self._engine.plan.tuning.sweep, state.edges.left
-        tell_at = time.monotonic() + tuning.tell_seconds
-        state.corner = source.h_at(first.end - 1)
-        while begun:
+    def _compute(self, pipeline: Any) -> int:
+        """Compute the slabs from the first one that is begun, which the pipeline has already."""
+        state, begun, stop = self._state, self._state.slabs.begun, self._state.slabs.stop
+        inside, last, accepting, tuning = 1, 0, True, self._engine.plan.tuning.sweep
+        source, now, most = state.edges.left, time.monotonic(), 0
+        tell_at, moved = now + tuning.tell_seconds, now
+        state.corner = source.h_at(begun[0].end - 1)
+        while inside:
             while True:
                 done = pipeline.done()  # asked first: a tile that is done makes way for the next
-                end = begun[-1].end
-                if accepting and waiting is None and end < stop and pipeline.accepts():
-                    waiting = state.slabs.begin(end)
-                if accepting and waiting and source.ready(waiting.start, waiting.end):
-                    accepting = self._put(waiting, pipeline)
-                    if accepting:
-                        begun.append(waiting)
-                        waiting = None
+                end, waits = begun[-1].end, len(begun) > inside
+                if accepting and (waits or end < stop) and pipeline.accepts():
+                    if not waits:
+                        begun.append(state.slabs.begin(end))
+                    waiting = begun[inside]
+                    if source.ready(waiting.start, waiting.end):
+                        accepting = self._put(waiting, pipeline)
+                        inside += accepting
                         continue
                 if done:
                     break
                 now = time.monotonic()
                 if now >= tell_at:
-                    state.advance(None, pipeline.underway())
+                    underway = pipeline.underway()
+                    state.advance(None, underway)
+                    moved, most = (now, underway) if underway > most else (moved, most)
+                    if pipeline.seen and now > moved + tuning.hang_seconds:
+                        raise pipeline.lost(f"nothing computed for {tuning.hang_seconds:g} s")
                     tell_at = now + tuning.tell_seconds
                 time.sleep(tuning.look_seconds)
-            slab = begun.popleft()
+            slab, inside = begun[0], inside - 1
             area, last = self._area(slab), slab.end
-            result = pipeline.take(bottom=not begun or state.gives_bottom(slab))
+            result = pipeline.take(bottom=not inside or state.gives_bottom(slab))
+            try:
+                state.take(slab, area, result)
+            except DeviceError as error:
+                if result.bottom is not None:
+                    raise
+                raise LostError(str(error)) from None  # the row above is no longer known
+            begun.popleft()
+            self._bottom = result.bottom
             self._engine.note(area, *result.ran)
-            underway = pipeline.underway()
-            state.take(slab, area, result)
-            if not begun and result.bottom is not None:  # for the tiles that are computed next
+            if not inside and result.bottom is not None:  # for the tiles that are computed next
                 state.above = result.bottom
-            state.advance(area, underway)
             state.finish(slab)
-        return last, waiting
+            state.advance(area, pipeline.underway())
+            moved, most = time.monotonic(), 0
+        return last
 
     def _put(self, slab: Slab, pipeline: Any) -> bool:
         """Begin a slab below those in the pipeline; False where it cannot follow them."""

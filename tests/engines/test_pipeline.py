@@ -30,7 +30,7 @@ from pysw_cl.tiles.edges import Edge, EdgeArray, Edges, Source
 from pysw_cl.tiles.graph import Rectangle, SweepState
 from pysw_cl.tiles.slabs import Slab, Slabs, SweepResult
 from pysw_cl.tiles.sweep import sweep
-from pysw_cl.tiles.tile import Area, Hit, TileJob, TileResult, Want
+from pysw_cl.tiles.tile import Area, TileJob, TileResult, Want
 
 PROTEIN = "ARNDCQEGHILKMFPSTWYV"
 DNA = match_scoring(5, -4, 3, 2)
@@ -245,7 +245,7 @@ def check(engine: WavefrontEngine, job: TileJob, heights: list[int]) -> None:
     assert (wanted.score if wanted else 0) == best
 
 
-class Heights:
+class Heights(Slabs):
     """Slabs of given heights, one tile each."""
 
     start = 0
@@ -263,7 +263,7 @@ class Heights:
     def begin(self, row: int) -> Slab:
         return Slab(row, next(end for end in self.ends if end > row), self.columns)
 
-    def computed(self, slab: Slab, hits: list[Hit]) -> None:
+    def computed(self, slab: Slab, hits: Any) -> None:
         self.done.append(slab.end)
 
 

@@ -21,7 +21,7 @@ from saving import MODES, Enough, key, rows
 
 import pysw_cl
 from pysw_cl.checkpoint import container
-from pysw_cl.errors import CheckpointError, DeviceError, Stopped
+from pysw_cl.errors import CheckpointError, DeviceError, RecomputedWarning, Stopped
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.opencl.program import BoundKernel
 
@@ -96,17 +96,27 @@ def test_gaps_in_the_middle(seen: Seen, tmp_path: Path) -> None:
 def test_a_launch_that_fails(
     launch: int, seen: Seen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is an error of the device, at once; what is saved is sound."""
+    """It is launched again; if all fail, it is an error, and what is saved is sound."""
     plan = plan_of("vector")
     a, b = letters(np.random.default_rng(14), 900, 300)
     how: dict[str, Any] = {"output": "path", "plan": plan, "device": "auto"}
+    wanted = pysw_cl.align(a, b, **how)
+    how |= {"disk_size": 60_000}
     with monkeypatch.context() as patch:
         once = range(launch, launch + 1)
         fault(patch, BoundKernel, "launch", DeviceError("no launch today"), once)
-        with pytest.raises(DeviceError, match="no launch today"):
-            pysw_cl.align(a, b, **how, checkpoint=tmp_path, disk_size=60_000)
+        with pytest.warns(RecomputedWarning, match="does its work again: no launch today"):
+            found = pysw_cl.align(a, b, **how, checkpoint=tmp_path / "once")
+    assert key(found) == key(wanted) and found.stats.retried == 1
+    with monkeypatch.context() as patch:
+        fault(patch, BoundKernel, "launch", DeviceError("no launch today"), range(launch, 1 << 30))
+        with (
+            pytest.warns(RecomputedWarning, match="does its work again"),
+            pytest.raises(DeviceError, match=r"no launch today; continue with pysw_cl\.resume"),
+        ):
+            pysw_cl.align(a, b, **how, checkpoint=tmp_path / "all")
     assert seen.nothing_held()
-    assert key(pysw_cl.resume(tmp_path)) == key(pysw_cl.align(a, b, **how))
+    assert key(pysw_cl.resume(tmp_path / "all")) == key(wanted)
 
 
 def test_a_disk_that_is_full(seen: Seen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ compares the bytes that they move with the rate at which a device copies memory.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from ...opencl.device import Runtime, Stopwatch
 from ...opencl.program import BoundKernel
 from ...planning.execution import ByRows
 from ...scoring.precision import UNREACHABLE
+from ...tiles.again import persistently
 from ...tiles.contract import Engine
 from ...tiles.edges import Ints, repeated
 from ...tiles.sweep import by_parts, collected
@@ -73,6 +74,9 @@ class RowscanEngine(Engine):
             return by_parts(self.tile, job, job.rows, job.columns)
         if job.best and job.count > 1 and not capacity:
             return collected(self.tile, job, self.plan.tuning.engine.least_hits)
+        return persistently(self, partial(self._launched, job, capacity))
+
+    def _launched(self, job: TileJob, capacity: int) -> TileResult:
         with Buffers(self.runtime, small=True) as buffers:
             found = self._computed(job, buffers, capacity)
             self.peak_bytes = max(self.peak_bytes, buffers.bytes)

@@ -25,6 +25,7 @@ from ...planning.program import Given, Seen, batch_program
 from ...planning.sizes import HELD_CELL_BYTES, held_numbers
 from ...scoring.scoring import Scoring
 from ...sequences.view import View
+from ...tiles.again import persistently
 from ...tiles.contract import Engine, PairPaths
 from ...tiles.edges import DeviceEdge
 from ...tiles.graph import Rectangle
@@ -74,20 +75,20 @@ class WavefrontEngine(Engine):
         cells are collected; 0: as many as the job asks for."""
         execution = self.execution(job)
         while isinstance(execution, InSections) and (capacity or not execution.tile.collects):
-            done = self._in_sections(execution, job, capacity)
+            done = persistently(self, partial(self._in_sections, execution, job, capacity))
             if done is not None:
                 return done
             execution = self.execution(job, cuts=not execution.sections.square)
         if isinstance(execution, InParts):
             return by_parts(self.tile, job, execution.rows, execution.columns)
         if isinstance(execution, ByRows):
-            assert self._row_scan is not None
-            done = self._row_scan.tile(job)
-            self.note_memory(self._row_scan.peak_bytes)
-            return done
+            return persistently(self, partial(self._by_rows, job))
         if execution.tile.collects and not capacity:
             return collected(self.tile, job, self.plan.tuning.engine.least_hits)
         assert isinstance(execution, InStrips)
+        return persistently(self, partial(self._in_strips, execution, job, capacity))
+
+    def _in_strips(self, execution: InStrips, job: TileJob, capacity: int) -> TileResult:
         with Buffers(self.runtime, small=True, retained=self._room) as buffers:
             run = TileRun(self.runtime, execution, job, buffers, capacity)
             run.run()
@@ -99,6 +100,12 @@ class WavefrontEngine(Engine):
         if job.store_moves:
             result = replace(result, moves=DeviceMoves(run, self._room))
         return result
+
+    def _by_rows(self, job: TileJob) -> TileResult:
+        assert self._row_scan is not None
+        done = self._row_scan.tile(job)
+        self.note_memory(self._row_scan.peak_bytes)
+        return done
 
     def execution(self, job: TileJob, cuts: bool = True) -> TileExecution:
         """How a tile is computed.  ``cuts``: may it be cut into sections?"""
@@ -112,7 +119,10 @@ class WavefrontEngine(Engine):
 
     @cached_property
     def _row_scan(self) -> Engine | None:
-        return None if self._make_row_scan is None else self._make_row_scan(self.runtime)
+        made = None if self._make_row_scan is None else self._make_row_scan(self.runtime)
+        if made is not None:
+            made.failures = self.failures
+        return made
 
     def _known_execution(self, shape: TileShape, job: TileJob) -> TileExecution:
         """That of a small tile, which is kept by all that decides it."""

@@ -23,6 +23,8 @@ from ...planning.choose import half_holds, in_strips, pipeline_lines, pipeline_s
 from ...planning.execution import InStrips
 from ...planning.program import Given
 from ...planning.sizes import bus_bytes
+from ...tiles.again import HANGING, LostError
+from ...tiles.edges import Edge
 from ...tiles.tile import TileJob, TileResult
 from ..common import least_of
 from .kernel import in_time, scores_of, target_codes
@@ -115,7 +117,7 @@ class RunningPipeline:
     def underway(self) -> int:
         """How many cells the tiles that were not taken out have behind them, about: by the columns
         that each strip has told the one below.  Does not wait."""
-        cells, idle = 0, len(self._begun) < self._slots
+        cells, idle = 0, self.seen
         with Buffers(self.runtime.beside(self._count % self._slots)) as buffers:
             for one in self._begun:
                 if one.done:
@@ -128,14 +130,32 @@ class RunningPipeline:
     def take(self, bottom: bool) -> TileResult:
         """Wait for the first tile and take it out.  Edges of its result on the device are valid
         until the next call.  ``bottom``: is its bottom edge wanted on the host, too?"""
-        self._release()
         result = self._begun[0].result(bottom)
+        self._release()
         self._done = self._begun.pop(0)
         result.ran = self.number, self._done.began, self._done.ended
         return result
 
-    def close(self) -> None:
-        """Wait for what is on the device, and give its memory back."""
+    @property
+    def seen(self) -> bool:
+        """Does `underway` tell of tiles that are being computed?"""
+        return len(self._begun) < self._slots
+
+    def bottom(self) -> Edge | None:
+        """The bottom edge of the tile above those that were not taken out, which is computed."""
+        assert self._done is not None
+        return self._done.result().bottom
+
+    def lost(self, why: str) -> LostError:
+        """The error of a device that computes nothing any more."""
+        return LostError(f"{self.runtime.info.name} failed: {why}")
+
+    def close(self, lost: int | None = None) -> None:
+        """Wait for what is on the device, and give its memory back; not from one that is
+        ``lost``."""
+        if lost is not None:
+            HANGING.append(self)
+            return
         with self.runtime.failing(), ExitStack() as last_first:
             last_first.callback(self._own.free)
             for _, pool in self._sides:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ from ...opencl.device import Runtime
 from ...opencl.program import running
 from ...planning.execution import InStrips
 from ...planning.program import Given
+from ...tiles.again import LostError
+from ...tiles.edges import Edge
 from ...tiles.tile import TileJob, TileResult
 from .descriptors import ProgressWord
 from .kernel import MOST
@@ -29,6 +31,8 @@ from .tile import TileRun
 
 #: Where no column of the row above is done yet.
 NONE = -(1 << 20)
+#: Seconds for which the end of the thread that copies is waited for where a device is lost.
+LOST_SECONDS = 5.0
 #: The queues of the thread that copies, and of the one that ends.
 COPIES, ENDS = 90, 91
 
@@ -54,32 +58,45 @@ class Lane(RunningPipeline):
             side.queue.finish()
 
 
+@contextmanager
+def failing(turn: int) -> Iterator[None]:
+    """What fails in this context is the device of this number."""
+    try:
+        yield
+    except DeviceError as error:
+        error.device = turn
+        raise
+
+
 class Feed:
     """What goes from the bottom row of a tile to the row above the tile ``to``, which has a
     ``number`` on its device."""
 
-    def __init__(self, source: TileRun, to: TileRun, lane: Lane, number: int) -> None:
-        self.source, self.to, self.lane, self.number = source, to, lane, number
+    def __init__(
+        self, source: TileRun, to: TileRun, lane: Lane, number: int, turns: tuple[int, int]
+    ) -> None:
+        self.source, self.to, self.lane, self.number, self.turns = source, to, lane, number, turns
         self._columns, self.ended = 0, threading.Event()
 
     def step(self, least: int) -> None:
         """Copy what is done since the last call, ``least`` columns or the rest."""
         source, to, n = self.source, self.to, self.source.grid.n
-        start, done = self._columns, self._done()
-        if done < min(n, start + least):
-            return
-        to.began = to.began if start else time.perf_counter()  # it has waited so far
-        with Buffers(source.runtime.beside(COPIES)) as buffers:
-            line = 2 * source.stride * int(source.lines[-1]) + start
-            read = [buffers.read(source.made["bus"], done - start, line + half)
-                    for half in (0, source.stride)]  # fmt: skip
+        with failing(self.turns[0]):
+            start, done = self._columns, self._done()
+            if done < min(n, start + least):
+                return
+            to.began = to.began if start else time.perf_counter()  # it has waited so far
+            with Buffers(source.runtime.beside(COPIES)) as buffers:
+                line = 2 * source.stride * int(source.lines[-1]) + start
+                read = [buffers.read(source.made["bus"], done - start, line + half)
+                        for half in (0, source.stride)]  # fmt: skip
         side = to.runtime.beside(COPIES)
-        with Buffers(side) as buffers:
+        with failing(self.turns[1]), Buffers(side) as buffers:
             line = 2 * to.stride * int(to.lines[0]) + start
             for half, cells in zip((0, to.stride), read, strict=True):
                 buffers.write(to.made["bus"], cells, 4 * (line + half))
             side.queue.finish()
-        self.lane.tell(self.number, done if done < n else MOST, COPIES)
+            self.lane.tell(self.number, done if done < n else MOST, COPIES)
         self._columns = done
         if done == n:
             self.ended.set()
@@ -109,9 +126,11 @@ class Relay:
         self._devices = list(zip(runtimes, chosen, given, strict=True))
         self._note_memory, self._tuning = note_memory, chosen[0].plan.tuning.pipeline
         self.lanes: list[Lane] = []
-        #: The tiles that were begun and not taken out, each with its lane; what goes between tiles.
-        self._begun: list[tuple[Lane, TileRun]] = []
+        #: The tiles that were begun and not taken out, each with the number of its lane; what goes
+        #: between tiles; the bottom edge of the last tile that was taken out.
+        self._begun: list[tuple[int, TileRun]] = []
         self._feeds: list[Feed] = []
+        self._bottom: Edge | None = None
         self._last: TileRun | None = None
         self.count = 0
         #: Does the thread end?  The error that ended it.
@@ -127,7 +146,8 @@ class Relay:
 
     def accepts(self) -> bool:
         turn = self.count % len(self._devices)
-        return turn == len(self.lanes) or self.lanes[turn].accepts()
+        with failing(turn):
+            return turn == len(self.lanes) or self.lanes[turn].accepts()
 
     def put(self, job: TileJob, last: bool) -> bool:
         if not last and any(job.size[0] % lane.plan.strip_rows for lane in self.lanes):
@@ -137,47 +157,76 @@ class Relay:
 
     def done(self) -> bool:
         self._check()
-        for lane in self.lanes:
-            lane.done()
+        for turn, lane in enumerate(self.lanes):
+            with failing(turn):
+                lane.done()
         return bool(self._begun) and self._begun[0][1].done
 
     def underway(self) -> int:
-        return sum(lane.underway() for lane in self.lanes)
+        cells = 0
+        for turn, lane in enumerate(self.lanes):
+            with failing(turn):
+                cells += lane.underway()
+        return cells
+
+    @property
+    def seen(self) -> bool:
+        return all(lane.seen for lane in self.lanes)
 
     def take(self, bottom: bool) -> TileResult:
-        lane, run = self._begun.pop(0)
+        turn, run = self._begun[0]
         for feed in [feed for feed in self._feeds if feed.source is run]:
             while not feed.ended.wait(0.1):
                 self._check()
             self._feeds.remove(feed)
-        return lane.take(bottom)
+        with failing(turn):  # the edge is there if the device fails later
+            result = self.lanes[turn].take(bottom=True)
+        del self._begun[0]
+        self._bottom = result.bottom
+        return result
 
-    def close(self) -> None:
+    def bottom(self) -> Edge | None:
+        return self._bottom
+
+    def lost(self, why: str) -> LostError:
+        turn, _ = self._begun[0]  # all rows above its tile are there
+        error = self.lanes[turn].lost(why)
+        error.device = turn
+        return error
+
+    def close(self, lost: int | None = None) -> None:
         """As `RunningPipeline.close`; kernels that wait for a row above end with any result."""
         self._over.set()
         if self._thread.ident is not None:
-            self._thread.join()
+            self._thread.join(None if lost is None else LOST_SECONDS)
+        gone = {lost}
+        for feed in self._feeds:
+            if not feed.ended.is_set() and feed.turns[1] not in gone:
+                try:
+                    feed.lane.tell(feed.number, MOST, ENDS)
+                except DeviceError:  # its kernel may wait for ever
+                    gone.add(feed.turns[1])
         with ExitStack() as every:
-            for lane in self.lanes:
-                every.callback(lane.close)
-            for feed in self._feeds:
-                if not feed.ended.is_set():
-                    every.callback(feed.lane.tell, feed.number, MOST, ENDS)
+            for turn, lane in enumerate(self.lanes):
+                every.callback(lane.close, turn if turn in gone else None)
 
     def _begin(self, job: TileJob) -> None:
-        turn, number = self.count % len(self._devices), self.count // len(self._devices)
-        if turn == len(self.lanes):
-            lane = Lane(*self._devices[turn], job, self._note_memory)
-            lane.number = turn
-            self.lanes.append(lane)
-        else:
-            lane = self.lanes[turn]
-            lane.put(job, last=True)
+        count = len(self._devices)
+        turn, number = self.count % count, self.count // count
+        with failing(turn):
+            if turn == len(self.lanes):
+                lane = Lane(*self._devices[turn], job, self._note_memory)
+                lane.number = turn
+                self.lanes.append(lane)
+            else:
+                lane = self.lanes[turn]
+                lane.put(job, last=True)
         run = lane.newest
         if self._last is not None:
-            self._feeds.append(Feed(self._last, run, lane, number))
+            turns = (self.count - 1) % count, turn
+            self._feeds.append(Feed(self._last, run, lane, number, turns))
         self._last = run
-        self._begun.append((lane, run))
+        self._begun.append((turn, run))
         self.count += 1
 
     def _check(self) -> None:
@@ -202,13 +251,13 @@ class Relay:
     def _share(self) -> None:
         """Tell all devices the best score, so that all prune with it."""
         found = []
-        for lane in list(self.lanes):
+        for turn, lane in enumerate(list(self.lanes)):
             side = lane.runtime.beside(COPIES)
-            with Buffers(side) as buffers:
+            with failing(turn), Buffers(side) as buffers:
                 found.append((int(buffers.read(lane.shared_best, 1)[0]), side, lane.shared_best))
         best = max(score for score, *_ in found)
-        for score, side, shared in found:
+        for turn, (score, side, shared) in enumerate(found):
             if score < best:
-                with Buffers(side) as buffers:
+                with failing(turn), Buffers(side) as buffers:
                     buffers.write(shared, np.array([best], np.int32))
                     side.queue.finish()
