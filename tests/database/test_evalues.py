@@ -106,6 +106,18 @@ def test_a_share_of_letters_is_exact() -> None:
             assert len(hits) == (share == letters / 100)
 
 
+def test_evalues_of_any_scores_order_hits() -> None:
+    """Also where what is left of the subjects is no number: a long query, and parts of it."""
+    (query,) = proteins(1, 14, 160_000)
+    query = query[:80_000]
+    targets = [query[:5000], query[:6000], query[200:5700], *proteins(2, 15, 900)]
+    (every,) = search(query, targets, top=None, output="score")
+    assert [hit.number for hit in every[:3]] == [1, 2, 0]
+    for top in (1, 2, 3, 4):
+        (hits,) = search(query, targets, top=top, ties=True, output="score")
+        assert facts(hits) == facts(every[:top])
+
+
 def test_ties_are_equal_evalues() -> None:
     targets = ["MKVLAWHEAG", "CCCCCCCCCC", "MKVLAWHEAG", "MKVLAWHEAA", "MKVLAWHEAG"]
     (hits,) = search("MKVLAWHEAG", targets, top=1, ties=True)

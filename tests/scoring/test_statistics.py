@@ -87,6 +87,21 @@ def test_no_subject_below_the_least_score_has_a_lower_evalue(
     assert below > 100
 
 
+def test_logarithms_go_on_where_no_area_is_left() -> None:
+    """Of long subjects that are in the query they are those of their places: each letter more of
+    both lowers the E-value, as it did before the area was less than any number."""
+    law = ScoreStatistics(1.375, 0.717, 1.0037, 0.28, 0.0, 1.364, 0.0, 1.364, "fitted")
+    letters = np.unique(np.rint(np.geomspace(100, 10**6, 300)))
+    logs = law.log_evalues(letters, 10**7, letters, 1e9)
+    steps = np.diff(logs) / np.diff(letters)
+    assert np.isfinite(logs).all() and (steps < -1.3).all()
+    assert (law.area(letters, 10**7, letters) == 0).any()
+    for k in (150, 200, 250, 299):
+        least = law.least_score(float(logs[k]), 2 * letters[k], 10**7, 1e9)
+        below = letters[letters < least]
+        assert (law.log_evalues(below[:, None], 10**7, letters, 1e9) > logs[k]).all()
+
+
 @pytest.mark.parametrize("scale", [1, 2])
 def test_a_fit_finds_the_law_of_its_scores(scale: int) -> None:
     """Scores are drawn from a known law, and lengths of alignments from normal numbers."""

@@ -19,6 +19,10 @@ Values = NDArray[np.float64]
 _erfc = np.frompyfunc(erfc, 1, 1)
 #: The least variance of what alignments take, in letters.
 LEAST_SPREAD = 1e-3
+#: Areas that are no larger, in logarithms, are computed as such.
+LEAST_AREA = 1e-280
+#: Deviations below the mean from which on a continued fraction of so many terms is exact.
+FAR, TERMS = 8.0, 40
 #: Steps between scores that `ScoreStatistics.least_score` looks at together.
 STEPS = 64
 #: At last they are so far apart in units of 1 / lambda, or by 1.
@@ -63,9 +67,11 @@ class ScoreStatistics:
     ) -> Values:
         """Their natural logarithms, which no score is too high for."""
         scores, n = np.asarray(scores, float), np.asarray(n, float)
-        with np.errstate(divide="ignore"):
-            area = np.log(np.maximum(self.area(scores, m, n), 0.0)) - np.log(n)
-        return np.asarray(area + log(self.k * db_letters) - self.lambda_ * scores)
+        area = self.area(scores, m, n)
+        logs = np.log(np.maximum(area, LEAST_AREA))
+        if (area <= LEAST_AREA).any():
+            logs = np.where(area > LEAST_AREA, logs, self._log_area(scores, np.asarray(m), n))
+        return np.asarray(logs - np.log(n) + log(self.k * db_letters) - self.lambda_ * scores)
 
     def area(self, scores: ArrayLike, m: ArrayLike, n: ArrayLike) -> Values:
         """The places, in pairs of letters, where alignments with these scores can begin."""
@@ -75,6 +81,16 @@ class ScoreStatistics:
         rows, some_rows = _room(np.asarray(m, float) - taken, deviation)
         columns, some_columns = _room(np.asarray(n, float) - taken, deviation)
         return np.asarray(rows * columns + together * some_rows * some_columns)
+
+    def _log_area(self, scores: Values, m: Values, n: Values) -> Values:
+        """The logarithm of `area`, also where that is too small for a number."""
+        taken, deviation = self._taken(scores)
+        together = np.maximum(2 * self.sigma / self.lambda_, self.sigma * scores + self.tau)
+        rows, some_rows = _log_room(m - taken, deviation)
+        columns, some_columns = _log_room(n - taken, deviation)
+        with np.errstate(divide="ignore"):
+            more = np.log(np.maximum(together, 0.0)) + some_rows + some_columns
+        return np.asarray(np.logaddexp(rows + columns, more))
 
     def _taken(self, scores: Values) -> tuple[Values, Values]:
         """The letters that alignments take of a sequence: mean and standard deviation."""
@@ -90,9 +106,7 @@ class ScoreStatistics:
             scores = np.linspace(low, score, STEPS + 1)[1:]
             taken, deviation = self._taken(scores)
             # rows * columns / n, at the least for any n, and what comes to it is not negative
-            rows, _ = _room(m - taken, deviation)
-            with np.errstate(divide="ignore"):
-                room = np.log(np.maximum(rows, 0.0) * _least_share(taken, deviation))
+            room = _log_room(m - taken, deviation)[0] + _log_least_share(taken, deviation)
             least = room + log(self.k * db_letters) - self.lambda_ * scores
             above = int(np.append(least > log_evalue, False).argmin())
             if above == len(scores):
@@ -109,20 +123,38 @@ def _room(room: Values, deviation: Values) -> tuple[Values, Values]:
         return room * often + deviation * np.exp(-z * z / 2) / sqrt(2 * pi), often
 
 
+def _log_room(room: Values, deviation: Values) -> tuple[Values, Values]:
+    """The logarithms of `_room`, also where its numbers are too small."""
+    z = room / deviation
+    mean, often = (np.maximum(one, LEAST_AREA) for one in _room(room, deviation))
+    # how often over the density is 1 / (x + 1 / (x + 2 / (x + ...))) for x = -z > 0 (Laplace)
+    x, rest = np.maximum(-z, FAR), np.zeros_like(z)
+    for k in range(TERMS, 0, -1):
+        rest = k / (x + rest)
+    below = -z * z / 2 - log(2 * pi) / 2 - np.log(x + rest)
+    far = z < -FAR
+    return (
+        np.where(far, below + np.log(deviation * rest), np.log(mean)),
+        np.where(far, below, np.log(often)),
+    )
+
+
 @cache
 def _normal() -> tuple[Values, Values]:
-    """Of rising z the distribution function of a normal number over its density, and the former."""
+    """Of rising z the distribution function of a normal number over its density, and the logarithm
+    of the former."""
     z = np.linspace(-37, 8, 4096)
     below = np.asarray(_erfc(-z / sqrt(2)), float) / 2
-    return below * sqrt(2 * pi) * np.exp(z * z / 2), below
+    return below * sqrt(2 * pi) * np.exp(z * z / 2), np.log(below)
 
 
-def _least_share(taken: Values, deviation: Values) -> Any:
-    """What `_room` leaves of n letters at the least, as a share, for any n.
+def _log_least_share(taken: Values, deviation: Values) -> Any:
+    """What `_room` leaves of n letters at the least, as the logarithm of a share, for any n.
 
     It is convex in n, so its share is the least one where n times its derivative equals it.  That
-    is where the derivative, the distribution function, over the density is deviation / taken."""
+    is where the derivative, the distribution function, over the density is deviation / taken.  That
+    is less than 1 / x at -x, so where it is beyond the table x is less than taken / deviation."""
     ratios, below = _normal()
-    with np.errstate(divide="ignore"):
-        wanted = np.where(taken > 0, deviation / np.maximum(taken, 1e-300), np.inf)
-    return below[np.maximum(np.searchsorted(ratios, wanted) - 1, 0)]
+    wanted = np.where(taken > 0, deviation / np.maximum(taken, 1e-300), np.inf)
+    found = below[np.maximum(np.searchsorted(ratios, wanted) - 1, 0)]
+    return np.where(wanted < ratios[0], _log_room(-taken, deviation)[1], found)
