@@ -42,8 +42,7 @@ class InThreads:
                     for done in wait(running, return_when=FIRST_COMPLETED).done:
                         row, area, job, engine = running.pop(done)
                         try:
-                            row.take(area, done.result())
-                            free.append(engine)
+                            result = done.result()
                         except DeviceError as error:
                             if len(self._engines) == 1:
                                 raise
@@ -51,6 +50,9 @@ class InThreads:
                             del self._engines[error.device]
                             self._leave_out(error)
                             again.append((row, area, job))
+                        else:
+                            row.take(area, result)
+                            free.append(engine)
 
 
 def _next_tile(

@@ -92,6 +92,16 @@ def test_one_that_fails_is_left_out(parts: list[Any], monkeypatch: pytest.Monkey
         assert key(found) == key(wanted)
 
 
+def test_an_error_of_the_caller_is_not_the_device_s(parts: list[Any]) -> None:
+    def progress(done: int, total: int) -> None:
+        if done:
+            raise DeviceError("mine")
+
+    a = "ACGTTGCA" * 40
+    with pytest.raises(DeviceError, match="mine"):
+        pysw_cl.align(a, a, device=parts, plan=PLAN, output="ends", progress=progress)
+
+
 def test_all_fail(parts: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     fails(monkeypatch, lambda _, count: count > 5)
     a = "ACGTTGCA" * 40
