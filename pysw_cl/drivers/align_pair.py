@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from ..planning.execution import HeldWhole
+from ..planning.geometry import even_cuts
 from ..planning.path_grid import special_lines
 from ..planning.plan import Plan
 from ..results.stats import Stats
@@ -120,6 +121,7 @@ class Search:
     def held(self) -> Found | None:
         """The whole search of a small matrix, in one launch; None for other matrices."""
         problem, plan, want_path = self.problem, self.engine.plan, self.job.output == "path"
+        m, n = problem.shape
 
         def computed() -> HeldFound | None:
             matrix: HeldMatrix | None = self.engine.hold(problem, problem.free, int(want_path))
@@ -127,12 +129,11 @@ class Search:
                 return None
             self.progress.sweep()
             with matrix:
-                return matrix.next(want_path)
+                return self.engine.noted(partial(matrix.next, want_path), Area(0, m, 0, n))
 
         held = persistently(self.engine, computed)
         if held is None:
             return None
-        m, n = problem.shape
         self.stats.add_cost(held)
         self.progress.finished()
         end = held.end
@@ -215,9 +216,12 @@ class Search:
             tuning = replace(tuning, least_side=max(1, tuning.least_side // SMALLER))
         if max(m, n) < 2 * tuning.least_side:  # one piece
             return SweptGrid.over(self.problem.edges, [0, m], [0, n]), False
-        fits = partial(self.engine.compresses, self.problem.scoring, m, n)
-        *lines, compresses = special_lines(self.engine.plan, m, n, shape, fits, tuning)
-        return SweptGrid.over(self.problem.edges, *lines), compresses
+        shared = self.engine.devices > 1 and self.engine.piped_rows(self.problem, m)
+        fits = None if shared else partial(self.engine.compresses, self.problem.scoring, m, n)
+        rows, columns, compresses = special_lines(self.engine.plan, m, n, shape, fits, tuning)
+        if shared and (piped := self.engine.piped_rows(self.problem, m, len(rows) - 1)):
+            rows = [0, *even_cuts(m, *piped), m]  # where tiles end
+        return SweptGrid.over(self.problem.edges, rows, columns), compresses
 
     def found(self, swept: Swept) -> Found:
         """What a sweep found, with the path to it, and the second best end where wanted."""
