@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import DeviceError
 from ..opencl.buffers import RetainedBuffers
 from ..opencl.device import Runtime
-from ..planning.choose import choose_pipeline, in_strips, pipeline_rows
+from ..planning.choose import choose_pipeline, in_strips, shared_rows
 from ..planning.plan import Plan
 from ..planning.program import Given
 from ..tiles.again import left_out
@@ -71,11 +71,11 @@ class SeveralEngine(WavefrontEngine):
             self.plan, B=count * self.plan.B, machine=machine.on(count * machine.schedulers)
         )
 
-    def piped_rows(self, whole: Rectangle, rows: int) -> tuple[int, int] | None:
+    def piped_rows(self, whole: Rectangle, rows: int, pieces: int = 1) -> tuple[int, int] | None:
         if not self._speculative or self.devices == 1:
             return super().piped_rows(whole, rows)
         given = replace(self._given(whole), plan=self._joint)
-        return pipeline_rows(given, rows, whole.shape[1])
+        return shared_rows(given, rows, whole.shape[1], self.devices, pieces)
 
     def pipeline(self, job: TileJob, rows_below: int) -> Any:
         if self.devices == 1:

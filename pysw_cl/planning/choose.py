@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from math import lcm
 from typing import Any
 
 from .execution import ByRows, InParts, InSections, InStrips, TileExecution
 from .facts import DeviceFacts
-from .geometry import Grid, TileShape, fit, may_be_wide, piped_height
+from .geometry import Grid, TileShape, even_cuts, fit, may_be_wide, piped_height
 from .path_grid import lines_fit
 from .plan import Plan, StriplessPlan
 from .program import Given, in_mixed_lanes, mixed_plan, planned, program_of, seldom_waits
@@ -69,6 +70,10 @@ def _is_cut(given: Given, m: int, n: int) -> bool:
     return isinstance(choose(tile, given), InSections)
 
 
+#: Tiles of each device, about: pruning leaves more of some rows than of others.
+SHARES = 4
+
+
 def choose_pipeline(tile: TileShape, rows_below: int, given: Given) -> InStrips | None:
     """How the first ``tile`` of a pipeline is computed that goes on for so many rows; `in_strips`
     says how the others are.  None where tiles are better computed one by one."""
@@ -78,7 +83,7 @@ def choose_pipeline(tile: TileShape, rows_below: int, given: Given) -> InStrips 
         return None
     narrow = given.narrow(tile.n)
     usual, score = planned(given, whole, narrow), narrow or given.scoring.source.file
-    if usual is None or tile.m % usual.strip_rows:
+    if usual is None:
         return None
     # the device's memory has to hold two tiles like this one
     bus = bus_bytes(tile.n, usual.T, pipeline_lines(usual))
@@ -87,10 +92,13 @@ def choose_pipeline(tile: TileShape, rows_below: int, given: Given) -> InStrips 
         return None
     best = tile.best and seldom_waits(plan, tile.n)
     fits = planned(given, replace(whole, rows=(tile.m,)), narrow, best)
-    found = in_strips(usual, score, tile, given, linked=True)
-    if fits is None or fits.lanes != plan.lane_set.mixed:
+    found = None
+    if tile.m % usual.strip_rows == 0:
+        found = in_strips(usual, score, tile, given, linked=True)
+    if fits is None or fits.lanes != plan.lane_set.mixed or tile.m % fits.strip_rows:
         return found
-    return _when_built(in_strips(fits, score, tile, given, linked=True), found, whole)
+    mixed = in_strips(fits, score, tile, given, linked=True)
+    return mixed if found is None else _when_built(mixed, found, whole)
 
 
 def whole_pipeline(tile: TileShape, given: Given) -> InStrips | None:
@@ -112,7 +120,47 @@ def pipeline_rows(given: Given, m: int, n: int) -> tuple[int, int] | None:
     multiples of; None where tiles are better computed one by one.  ``depth`` tiles have at least
     the rows that the device computes at once.  Each ends where a strip of any lanes that may
     compute it ends, and where a whole group of warps does."""
-    plan, device, tuning = given.plan, given.device, given.plan.tuning.pipeline
+    plan, device, plans = given.plan, given.device, _piped_plans(given, m, n)
+    if plans is None:
+        return None
+    wide = plan.without_narrow().strip_rows
+    quantum = lcm(wide, *(p.strip_rows * warps_of(p.lane_set, device, p.B) for p in plans))
+    if quantum > plan.device_rows:  # of few compute units: groups may have idle warps
+        quantum = lcm(wide, *(p.strip_rows for p in plans))
+    at_once = max(p.device_rows for p in plans)
+    return -(-at_once // (plan.tuning.pipeline.depth * quantum)) * quantum, quantum
+
+
+def shared_rows(given: Given, m: int, n: int, devices: int, pieces: int) -> tuple[int, int] | None:
+    """As `pipeline_rows`, for several devices that compute the tiles in turn and that ``given`` has
+    as one; about so many ``pieces``, if there can be.
+
+    A device computes its strips in rounds of as many as it holds.  If a group of a tile has to wait
+    for the next round, so do all tiles below it on the other devices, which hold places meanwhile.
+    So there are equally many tiles in each round of each device, and all groups of them fit."""
+    best = given.local and seldom_waits(given.plan, n)
+    plan = planned(given, TileShape(m, n), given.narrow(n), best)
+    if plan is None or _piped_plans(given, m, n) is None:
+        return None
+    warps, unit = warps_of(plan.lane_set, given.device, plan.B // devices), plan.strip_rows
+    pieces = max(pieces, SHARES * devices)
+    held, least = plan.B // (devices * warps), -(-m // plan.device_rows)
+    for rounds in range(least, 2 * least + 1):
+        each = range(1, plan.tuning.pipeline.depth + 1)
+        for tiles in sorted(each, key=lambda tiles: abs(devices * rounds * tiles - pieces)):
+            height = max(unit, -(-m // (devices * rounds * tiles)))
+            ends = [0, *even_cuts(m, height, unit), m]
+            groups = [-(-(end - start) // (warps * unit)) for start, end in pairwise(ends)]
+            own = (groups[k::devices] for k in range(devices))
+            starts = range(0, rounds * tiles, tiles)
+            if all(sum(some[k : k + tiles]) <= held for some in own for k in starts):
+                return height, unit
+    return max(unit, -(-m // (devices * least))), unit
+
+
+def _piped_plans(given: Given, m: int, n: int) -> list[Plan] | None:
+    """The plans that may compute the tiles of a pipeline; None if there had better be none."""
+    plan, tuning = given.plan, given.plan.tuning.pipeline
     if m * n < tuning.least_cells or n > tuning.most_columns:
         return None
     if n < plan.pipeline_lag and _is_cut(given, m, n):  # too thin for strips of all groups
@@ -122,13 +170,7 @@ def pipeline_rows(given: Given, m: int, n: int) -> tuple[int, int] | None:
         return None
     mixed = in_mixed_lanes(plan) if seldom_waits(plan, n) else None
     fits = None if mixed is None else mixed.for_size(m, n)
-    plans = [usual] if fits is None else [usual, fits]
-    wide = plan.without_narrow().strip_rows
-    quantum = lcm(wide, *(p.strip_rows * warps_of(p.lane_set, device, p.B) for p in plans))
-    if quantum > plan.device_rows:  # of few compute units: groups may have idle warps
-        quantum = lcm(wide, *(p.strip_rows for p in plans))
-    at_once = max(p.device_rows for p in plans)
-    return -(-at_once // (tuning.depth * quantum)) * quantum, quantum
+    return [usual] if fits is None else [usual, fits]
 
 
 def pipeline_slots(plan: Plan) -> int:

@@ -182,6 +182,13 @@ def piped_height(least: int, quantum: int, most: int) -> int:
     return max(1, min(least, most) // quantum) * quantum
 
 
+def even_cuts(length: int, step: int, unit: int) -> list[int]:
+    """Where ``[0, length)`` is cut into even pieces of about ``step``, at multiples of a unit."""
+    count = -(-length // step)
+    places = (unit * round(length * k / (count * unit)) for k in range(1, count))
+    return sorted({place for place in places if 0 < place < length})
+
+
 def may_be_wide(rows: int, columns: int, shape: tuple[int, int]) -> bool:
     """Are so many rows no wider than tiles of this ``shape``, or of no more cells?"""
     return columns <= shape[1] or rows * columns <= shape[0] * shape[1]

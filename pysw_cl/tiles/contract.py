@@ -91,9 +91,10 @@ class Engine:
         top edge, ``rows_below`` rows above the last one."""
         return None
 
-    def piped_rows(self, whole: Rectangle, rows: int) -> tuple[int, int] | None:
+    def piped_rows(self, whole: Rectangle, rows: int, pieces: int = 1) -> tuple[int, int] | None:
         """The least rows of a tile of a pipeline that computes so many ``rows`` of a matrix, and
-        the number that they should be a multiple of."""
+        the number that they should be a multiple of.  On several devices the tiles are even, about
+        so many ``pieces``."""
         return None
 
     def in_boxes(self, whole: Rectangle) -> bool:

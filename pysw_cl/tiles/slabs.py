@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..planning.execution import Execution
-from ..planning.geometry import piped_height
+from ..planning.geometry import even_cuts, piped_height
 from ..scoring.precision import LOCAL_LIMIT, UNREACHABLE_BELOW
 from ..sequences.view import Frame
 from .edges import Edge, Edges, Ints, Sink
@@ -303,16 +303,15 @@ class Slabs:
         return self._most
 
     def pipelined(self, rows: tuple[int, int] | None, devices: int = 1) -> None:
-        """From now on slabs of (least height, unit) rows follow each other; None: no longer.  Each
-        of several devices has as many of them, and about as many rows."""
+        """From now on slabs of (least height, unit) rows follow each other; None: no longer.  Those
+        of several devices are even."""
         self._height = None
         if rows is None or (devices == 1 and self._most[0] >= self.stop):
             return
-        self._height, whole = piped_height(*rows, self._most[0]), self.stop - self.start
+        self._height = piped_height(*rows, self._most[0])
         if devices > 1:
-            count = devices * -(-whole // (devices * self._height))
-            units = (-(-whole * k // (count * rows[1])) for k in range(1, count))
-            self._cuts = [self.start + rows[1] * unit for unit in units]
+            ends = even_cuts(self.stop - self.start, *rows)
+            self._cuts = [self.start + end for end in ends]
 
     def begin(self, row: int) -> Slab:
         end = self.stop
