@@ -189,7 +189,7 @@ class SlabPipeline:
         """Compute the slabs from the first one that is begun, which the pipeline has already."""
         state, begun, stop = self._state, self._state.slabs.begun, self._state.slabs.stop
         inside, last, accepting, tuning = 1, 0, True, self._engine.plan.tuning.sweep
-        source, now, most = state.edges.left, time.monotonic(), 0
+        source, now, most, first = state.edges.left, time.monotonic(), 0, begun[0]
         tell_at, moved = now + tuning.tell_seconds, now
         state.corner = source.h_at(begun[0].end - 1)
         while inside:
@@ -221,7 +221,7 @@ class SlabPipeline:
             try:
                 state.take(slab, area, result)
             except DeviceError as error:
-                if result.bottom is not None:
+                if slab is first or self._bottom is not None:
                     raise
                 raise LostError(str(error)) from None  # the row above is no longer known
             begun.popleft()

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from contract_engines import assert_edge, assert_tile, make_engine, random_job
 from edge_pipe import EdgePipe
-from helpers import device_has, match_scoring, spy, tune
+from helpers import device_has, fault, match_scoring, spy, tune
 from pipelining import Seen, both, by_size, chains, every_plan, least_rows, letters, plan_of
 from saving import MODES, key, turned
 from tuned import tuned
@@ -23,6 +23,7 @@ from tuned import tuned
 import pysw_cl
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.engines.wavefront.pipeline import RunningPipeline
+from pysw_cl.errors import DeviceError, RecomputedWarning
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.sequences.view import View
 from pysw_cl.tiles.contract import Engine
@@ -342,6 +343,34 @@ def test_bottom_edges_that_nobody_wants_stay_on_the_device(
     check_sweep(engine, random_job(rng, 400, 100, DNA, True), [40] * 10)
     assert len(read) == seen.tiles == 10 and read[-1]
     assert sum(read) <= 2 or seen.begun == 0  # those after which no tile was begun, too
+
+
+@pytest.mark.parametrize("which", range(1, 11))
+def test_edges_that_a_device_does_not_give(
+    which: int, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sweep goes on from the right row, or ends."""
+
+    class Saving(Heights):
+        def begin(self, row: int) -> Slab:
+            slab = super().begin(row)
+            return replace(slab, bottom=EdgeArray(self.n)) if slab.end in (200, 240) else slab
+
+    rng, engine = np.random.default_rng(25), make_engine("narrow-ticketed")
+    job = random_job(rng, 400, 100, DNA, True)
+    wanted, others = swept(make_engine("reference"), job, None)
+    error = DeviceError("an edge is not read")
+    fault(monkeypatch, SweepState, "take", error, range(which, which + 1))
+    slabs = Saving([40] * 10, 100, {})
+    if which not in (1, 6, 7):  # the row above is no longer known
+        with pytest.raises(DeviceError, match="an edge is not read"):
+            swept(engine, job, slabs)
+        return
+    with pytest.warns(RecomputedWarning, match="an edge is not read"):
+        found, edges = swept(engine, job, slabs)
+    assert found.hits == wanted.hits
+    for one, two in zip(edges, others, strict=True):
+        assert_edge(one, two, DNA.gap_open)
 
 
 @pytest.mark.parametrize(("share", "piped"), [(1, True), (2, True), (100, False)])
