@@ -101,8 +101,7 @@ def _found(
         part.begin_anew(progress)
     found = search(engine, job, resources, progress, None if anew else part)
     found.stats.device_bytes, found.stats.spans = engine.peak_bytes, engine.spans or []
-    failures = engine.failures.taken()
-    found.stats.failed, found.stats.retried = failures.failed, failures.retried
+    engine.failures.move_to(found.stats)
     if resources.kernel_times:
         found.stats.kernel_seconds = dict(Counter(engine.kernel_seconds) - before)
     return found, alignment_of(job, found)
@@ -160,8 +159,7 @@ def run_top(
                 now, stats = time.perf_counter(), reduce(Stats.plus, pending, Stats())
                 pending.clear()
                 stats.seconds, stats.device_bytes = now - begun, engine.peak_bytes
-                failures = engine.failures.taken()
-                stats.failed, stats.retried = failures.failed, failures.retried
+                engine.failures.move_to(stats)
                 measured = Counter(engine.kernel_seconds)
                 stats.kernel_seconds = dict(measured - before)
                 begun, before = now, measured

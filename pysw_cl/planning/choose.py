@@ -120,9 +120,13 @@ def pipeline_rows(given: Given, m: int, n: int) -> tuple[int, int] | None:
     multiples of; None where tiles are better computed one by one.  ``depth`` tiles have at least
     the rows that the device computes at once.  Each ends where a strip of any lanes that may
     compute it ends, and where a whole group of warps does."""
-    plan, device, plans = given.plan, given.device, _piped_plans(given, m, n)
-    if plans is None:
+    plan, device = given.plan, given.device
+    usual = plan.for_size(m, n) if _follow(given, m, n) else None
+    if usual is None or usual.lane_set.narrow is None:
         return None
+    mixed = in_mixed_lanes(plan) if seldom_waits(plan, n) else None
+    fits = None if mixed is None else mixed.for_size(m, n)
+    plans = [usual] if fits is None else [usual, fits]
     wide = plan.without_narrow().strip_rows
     quantum = lcm(wide, *(p.strip_rows * warps_of(p.lane_set, device, p.B) for p in plans))
     if quantum > plan.device_rows:  # of few compute units: groups may have idle warps
@@ -140,7 +144,7 @@ def shared_rows(given: Given, m: int, n: int, devices: int, pieces: int) -> tupl
     So there are equally many tiles in each round of each device, and all groups of them fit."""
     best = given.local and seldom_waits(given.plan, n)
     plan = planned(given, TileShape(m, n), given.narrow(n), best)
-    if plan is None or _piped_plans(given, m, n) is None:
+    if plan is None or plan.lane_set.narrow is None or not _follow(given, m, n):
         return None
     warps, unit = warps_of(plan.lane_set, given.device, plan.B // devices), plan.strip_rows
     pieces = max(pieces, SHARES * devices)
@@ -158,19 +162,13 @@ def shared_rows(given: Given, m: int, n: int, devices: int, pieces: int) -> tupl
     return max(unit, -(-m // (devices * least))), unit
 
 
-def _piped_plans(given: Given, m: int, n: int) -> list[Plan] | None:
-    """The plans that may compute the tiles of a pipeline; None if there had better be none."""
-    plan, tuning = given.plan, given.plan.tuning.pipeline
+def _follow(given: Given, m: int, n: int) -> bool:
+    """May the tiles of m x n cells follow each other, by their size?"""
+    tuning = given.plan.tuning.pipeline
     if m * n < tuning.least_cells or n > tuning.most_columns:
-        return None
-    if n < plan.pipeline_lag and _is_cut(given, m, n):  # too thin for strips of all groups
-        return None
-    usual = plan.for_size(m, n)
-    if usual is None or usual.lane_set.narrow is None:
-        return None
-    mixed = in_mixed_lanes(plan) if seldom_waits(plan, n) else None
-    fits = None if mixed is None else mixed.for_size(m, n)
-    return [usual] if fits is None else [usual, fits]
+        return False
+    # unless it is too thin for strips of all groups
+    return n >= given.plan.pipeline_lag or not _is_cut(given, m, n)
 
 
 def pipeline_slots(plan: Plan) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from ..errors import BuildError, DeviceError, DeviceMemoryError, RecomputedWarning, warn
 
@@ -26,11 +26,10 @@ class Failures:
     #: How often one that failed did its work again.
     retried: int = 0
 
-    def taken(self) -> Failures:
-        """What is counted so far, which is not counted again."""
-        now = Failures(self.failed, self.retried)
+    def move_to(self, stats: Any) -> None:
+        """Tell a run's `Stats` what is counted so far, which is not counted again."""
+        stats.failed, stats.retried = self.failed, self.retried
         self.failed, self.retried = [], 0
-        return now
 
 
 class Devices(Protocol):
