@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import traceback
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -151,7 +152,9 @@ def check(case: Case, device: str, against: str) -> Outcome:
     except InputError as error:
         return Outcome("refused", f"{type(error).__name__}: {error}")
     except (PyswError, ArithmeticError, LookupError, TypeError, ValueError, RuntimeError) as error:
-        return Outcome("error", f"{type(error).__name__}: {error}")
+        places = traceback.extract_tb(error.__traceback__)[-3:]
+        where = ", ".join(f"{Path(one.filename).name}:{one.lineno}" for one in places)
+        return Outcome("error", f"{type(error).__name__}: {error} ({where})")
     ran = (*stats.cells, *(["pruned"] if stats.pruned else []))
     if stats.recomputed:
         return Outcome("recomputed", "a path failed its check", "itself", ran)

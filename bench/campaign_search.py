@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 from cases import pysw_cl
+from scipy.special import log_ndtr
 
 from pysw_cl.api.search_engine import search_engine
 from pysw_cl.drivers.options import Resources, SearchOptions
@@ -108,15 +109,20 @@ def log_evalue(score: float, m: int, n: int, letters: int) -> float:
     alpha, beta = 83.1787, g * (4.96466 - 83.1787)
     sigma, tau = 85.0656, g * (4.96466 - 85.0656)
     spread = math.sqrt(max(2 * alpha / rate, alpha * score + beta))
-    rooms = []
+    means, shares = 0.0, 0.0  # logarithms
     for length in (m, n):
-        left = length - (a * score + b)
-        often = math.erfc(-left / spread / math.sqrt(2)) / 2
-        density = math.exp(-((left / spread) ** 2) / 2) / math.sqrt(2 * math.pi)
-        rooms.append((left * often + spread * density, often))
-    area = rooms[0][0] * rooms[1][0]
-    area += max(2 * sigma / rate, sigma * score + tau) * rooms[0][1] * rooms[1][1]
-    return math.log(max(area * k * letters / n, 1e-300)) - rate * score
+        z = (length - (a * score + b)) / spread
+        often = float(log_ndtr(z))
+        density = -z * z / 2 - math.log(2 * math.pi) / 2
+        if z > -5:
+            room = math.log(z * math.exp(often) + math.exp(density))
+        else:
+            room = density + math.log1p(z * math.exp(often - density))
+        means += math.log(spread) + room
+        shares += often
+    together = math.log(max(2 * sigma / rate, sigma * score + tau))
+    area = float(np.logaddexp(means, together + shares))
+    return area + math.log(k * letters / n) - rate * score
 
 
 def wrong_hits(rng: np.random.Generator, device: str, features: Counter[str]) -> int:

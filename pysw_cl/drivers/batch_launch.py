@@ -190,8 +190,8 @@ class Batches:
         numbers, self.single = sorted(self.single), []
         strands = {k: self._strand(k) for k in numbers}
         for strand in sorted(set(strands.values())):
-            scores = {k: max(1, int(self.scores[k])) for k in numbers if strands[k] == strand}
-            scores = {k: score for k, score in scores.items() if self._is_tile(k)}
+            some = [k for k, own in strands.items() if own == strand and self._is_tile(k)]
+            scores = {k: max(1, int(self.scores[k])) for k in some}
             aligned = self.one.align_together(scores, strand) if len(scores) > 1 else {}
             for k, cells in aligned.items():
                 self.done(cells, 1)

@@ -12,6 +12,7 @@ from speculating import every_plan, pairs, plan_of
 import pysw_cl
 from pysw_cl.engines.wavefront.tile_batch import WavefrontTileBatch
 from pysw_cl.errors import SequenceError
+from pysw_cl.sequences.sequence import reverse_complement
 
 KINDS = ["similar", "inside", "long gap", "rotated", "few letters", "repeats", "unrelated"]
 SCORINGS: list[dict[str, Any]] = [
@@ -46,12 +47,15 @@ def drawn(rng: np.random.Generator, count: int) -> list[tuple[str, str]]:
 
 @every_plan
 @pytest.mark.parametrize("scoring", SCORINGS)
-@pytest.mark.parametrize("strand", ["plus", "minus"])
+@pytest.mark.parametrize("strand", ["plus", "minus", "both"])
 def test_paths_are_those_of_pairs_alone(
     lanes: str, scoring: dict[str, Any], strand: str, parts: list[int]
 ) -> None:
     plan, rng = {**plan_of(lanes), **ALONE}, np.random.default_rng(3)
     some = drawn(rng, 24)
+    if strand == "both":  # the scores of both strands are found together
+        plan = {**plan_of(lanes), "pairs.group_moves": 1000}
+        some[::3] = [(reverse_complement(a), b) for a, b in some[::3]]
     for output in ("path", "matches"):
         asked: dict[str, Any] = {"output": output, "strand": strand, **scoring}
         found = pysw_cl.align_many(some, device="auto", plan=plan, **asked)
