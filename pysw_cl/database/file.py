@@ -80,9 +80,8 @@ def write_database(sequences: Iterable[Sequence], file: IO[bytes], sources: list
                 own = stack.enter_context(TemporaryFile(dir=folder))
             spools[column] = Spool(own)
         for one in sequences:
-            texts = (one.name, one.description)
-            name, description = (text.encode("utf-8", "surrogateescape") for text in texts)
-            for spool, text in zip(spools.values(), (one.read(), name, description), strict=True):
+            names = [x.encode("utf-8", "surrogateescape") for x in (one.name, one.description)]
+            for spool, text in zip(spools.values(), (one.read(), *names), strict=True):
                 spool.add(text)
         _write(file, spools, sources)
 

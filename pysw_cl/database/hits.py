@@ -87,7 +87,9 @@ class HitAligner:
         said = {"mode": options.mode, "scoring": options.scoring, "free_ends": options.free}
         self._common: dict[str, Any] = {**said, "heuristic": heuristic_of(options)}
         self._top = options.top if options.chosen else None
-        found = [Hits(query, (), self._nothing(query)) for query in queries]
+        empty = {**self._common, **dict.fromkeys((*PLACES, "score"), 0)}
+        empty |= {"target": NO_TARGET, "runs": Runs.of_cigar("")}
+        found = [Hits(query, (), Hit(query=query, **empty)) for query in queries]
         left, at = [*range(len(queries))], 0
         count = None if self._top is None else self._top + MORE
         while left:
@@ -103,11 +105,6 @@ class HitAligner:
                 own[:] = [each for hit in own for each in self._apart(hit, one)]
         return found, self._cost
 
-    def _nothing(self, query: Sequence) -> Hit:
-        """What stands in files for a query without hits."""
-        facts: dict[str, Any] = {**self._common, **dict.fromkeys((*PLACES, "score"), 0)}
-        return Hit(query=query, target=NO_TARGET, runs=Runs.of_cigar(""), **facts)
-
     def _aligned(self, db: Database, some: list[tuple[Sequence, Best]], span: slice) -> list[Hits]:
         """The hits of queries in this span of those that are the best by their scores."""
         targets = {rank: db.sequence(rank) for _, one in some for rank in one.ranks[span].tolist()}
@@ -115,8 +112,10 @@ class HitAligner:
         table = self._table(pairs, np.concatenate([one.scores[span] for _, one in some]))
         rows, found = iter(TableRows(pairs, table, self._common)), list[Hits]()
         for query, one in some:
-            own = zip(one.facts(span), rows, strict=False)
-            found.append(Hits(query, (Hit(**{**vars(row.alignment()), **x}) for x, row in own)))
+            said = one.meaning(one.keys[span], one.scores[span])
+            own = zip(said, one.records[span].tolist(), rows, strict=False)
+            made = ({**vars(row.alignment()), **facts, "number": k} for facts, k, row in own)
+            found.append(Hits(query, (Hit(**facts) for facts in made)))
         return found
 
     def _take(self, some: Hits, found: Hits, one: Best, span: slice) -> bool:
@@ -126,7 +125,7 @@ class HitAligner:
         for key, hit in zip(keys, some, strict=True):
             if top is not None and len(found) >= top and not (options.ties and key == one.last):
                 return False
-            if not options.chosen or _suits(hit, options):
+            if _suits(hit, options):
                 found.append(hit)
                 one.last = key
         if top is None or span.stop >= len(one.ranks):

@@ -113,12 +113,6 @@ class Best:
             for part in self._kept:
                 self._add(*part)
 
-    def facts(self, span: slice) -> list[dict[str, Any]]:
-        """What a `Hit` says of some of them: its number, E-value and bit score."""
-        said = self.meaning(self.keys[span], self.scores[span])
-        numbers = self.records[span].tolist()
-        return [{**one, "number": k} for one, k in zip(said, numbers, strict=True)]
-
     def meaning(self, keys: Floats, scores: NDArray[Any]) -> list[dict[str, Any]]:
         """The E-values and bit scores of hits with these keys and scores."""
         if self.evalues is None:

@@ -71,8 +71,8 @@ class Held:
 
     subjects: SequenceSet
     buffers: Buffers
-    turns_buffer: Any
-    firsts_buffer: Any
+    #: Arguments of the kernel: its letters, and where each pair has its own.
+    given: dict[str, Any]
     #: Codes of the kernel, padding included, and the scoring's code of each that is there.
     codes: int
     columns: NDArray[np.int64]
@@ -126,12 +126,11 @@ class MixedSearch(SearchEngine):
 
     def hold(self, subjects: SequenceSet) -> Held:
         runtime = self.runtime.beside(AHEAD)  # other parts may be searched meanwhile
-        buffers, count = Buffers(runtime), len(subjects)
-        lengths = subjects.lengths
+        buffers, lengths = Buffers(runtime), subjects.lengths
         words = 1 + (lengths[::2] + 1) // 2
         firsts = np.concatenate([[0], np.cumsum(words)])
         turns = buffers.empty(4 * (int(firsts[-1]) + 1))
-        places = buffers.sent(firsts.astype(np.uint32))
+        given = {"turns": turns, "firsts": buffers.sent(firsts.astype(np.uint32))}
         with Buffers(runtime) as own:
             letters = own.sent(np.ascontiguousarray(subjects.letters))
             there = own.sent(np.zeros(256, np.int32))
@@ -144,15 +143,14 @@ class MixedSearch(SearchEngine):
                 letters=letters,
                 starts=own.sent(subjects.starts),
                 lengths=own.sent(lengths.astype(np.int32)),
-                count=count,
+                count=len(subjects),
                 codes=own.sent(codes),
-                firsts=places,
-                turns=turns,
+                **given,
             ).launch(len(words), ITEMS)
             with runtime.failing():
                 runtime.queue.finish()
-        count = int(codes[256]) + 1
-        return Held(subjects, buffers, turns, places, count, columns, words, int(firsts[-1]))
+        padding = int(codes[256])
+        return Held(subjects, buffers, given, padding + 1, columns, words, int(firsts[-1]))
 
     def _codes(self, there: NDArray[np.bool_]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """The kernel's code of each letter and of padding, if these letters are ``there``, and the
@@ -208,8 +206,8 @@ class MixedSearch(SearchEngine):
         given = {name: memory.sent(name, array, slot.writes) for name, array in sent.items()}
         if any(sweep.geometry.strips > 1 for sweep in sweeps):
             self._bus = self._own.named("bus", 16 * (held.turns + 1))
-        given |= {"m": m, "turns": held.turns_buffer, "firsts": held.firsts_buffer}
-        given["bus"] = held.turns_buffer if self._bus is None else self._bus
+        given |= {**held.given, "m": m}
+        given["bus"] = given["turns"] if self._bus is None else self._bus
         # the first sweep begins at once, and others when what was sent is there
         runtimes = [self.runtime, *(self.runtime.beside(k) for k in range(1, len(sweeps)))]
         last = self._last if self._bus is not None else []

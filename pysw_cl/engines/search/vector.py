@@ -172,7 +172,6 @@ class VectorSearch(SearchEngine):
                 "m": len(query),
                 "kinds": len(kinds),
             }
-            again = False
             for width in self._widths:
                 some = left
                 if not self.local and width < WIDE:
@@ -181,12 +180,12 @@ class VectorSearch(SearchEngine):
                     some, left = left[fits], left[~fits]
                 if not len(some):
                     continue
+                again = self.local and width != self._widths[0]
                 tell = (lambda cells: None) if again else done
                 scores = self._launch(held, some, width, given, buffers, tell)[some]
                 found[some] = scores
                 if self.local and width < WIDE:
                     left = some[scores > local_limit(self.scoring, width)]
-                    again = True
         if held.alone:
             found[: held.alone] = self._pairs.of(query, held.subjects[: held.alone])
             done(len(query) * int(held.lengths[: held.alone].sum()))
