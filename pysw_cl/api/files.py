@@ -265,11 +265,7 @@ def _alignments(results: Any, empty: bool, depth: int = 3) -> Iterator[Alignment
 def _targets_of(rows: Iterable[Row]) -> list[tuple[str, int]]:
     """Names and lengths of the targets of results, in their order."""
     found: dict[str, Letters] = {}
-    last: Letters | None = None
     for target in chain.from_iterable(part.letters()[1] for part in columns_of(rows)):
-        if target is last:
-            continue
-        last = target
         name = without_blanks(target.name, "target")
         known = found.setdefault(name, target)
         if known is not target and not np.array_equal(known.read(), target.read()):

@@ -112,8 +112,8 @@ def end_of_name(path: str) -> str:
     return (place.with_suffix("") if place.suffix in PACKED else place).suffix
 
 
-def check(name: str, setting: Setting) -> None:
-    """Raise InputError if a format cannot hold what the results are, and say what."""
+def make_writer(name: str, setting: Setting) -> Writer:
+    """A writer of one file.  Raises InputError if the format cannot hold the results."""
     row, output, scoring = FORMATS[name], setting.output, setting.scoring
     if output not in row.outputs:
         raise InputError(
@@ -137,12 +137,7 @@ def check(name: str, setting: Setting) -> None:
                 f"ambiguity letters), and this scoring is for {scoring.letters}; write paf or "
                 "blast6"
             )
-
-
-def make_writer(name: str, setting: Setting) -> Writer:
-    """A writer of one file.  Raises InputError if the format cannot hold the results."""
-    check(name, setting)
-    module, _, kind = FORMATS[name].writer.partition(":")
+    module, _, kind = row.writer.partition(":")
     writer: Writer = getattr(import_module(f".{module}", __name__), kind)(setting)
     return writer
 

@@ -80,8 +80,6 @@ class Columns:
     def aligned(self, what: str, both: bool) -> Columns:
         """Those with at least one column; with ``both`` those with `Row.has_both`.  Raises
         InputError, with the name of a format, if there is no path."""
-        if not len(self):
-            return self
         columns = self.values("columns")
         if columns is None or self.values("cigar") is None:
             raise InputError(f"{what} needs a path; align with output='path', or write TSV")

@@ -50,7 +50,6 @@ class Writer(ByQuery):
             if shown in self._lengths:
                 raise InputError(f"SAM cannot hold two targets with the name {shown!r}")
             self._lengths[shown] = length
-        self._target: tuple[Letters | None, str] = (None, "")  # the last one, and its name
 
     def header(self) -> str:
         setting = self.setting
@@ -105,18 +104,15 @@ class Writer(ByQuery):
         )
 
     def _target_name(self, target: Letters) -> str:
-        if self._target[0] is not target:
-            name = without_blanks(target.name, "target")
-            length = self._lengths.get(name)
-            if length is None:
-                raise InputError(f"the target {name!r} is not among the targets of the SAM header")
-            if length != len(target):
-                raise InputError(
-                    f"the target {name!r} has {len(target):,} letters, and {length:,} in the SAM "
-                    "header"
-                )
-            self._target = target, name
-        return self._target[1]
+        name = without_blanks(target.name, "target")
+        length = self._lengths.get(name)
+        if length is None:
+            raise InputError(f"the target {name!r} is not among the targets of the SAM header")
+        if length != len(target):
+            raise InputError(
+                f"the target {name!r} has {len(target):,} letters, and {length:,} in the SAM header"
+            )
+        return name
 
 
 def _number(score: int | float) -> str:
