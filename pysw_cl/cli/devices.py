@@ -42,8 +42,7 @@ def _devices(args: Namespace) -> int:
         rows.append((device.index, device.kind, units, device.name, device.platform, usable))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows if found else ():
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        print("  ".join(cells).rstrip())
+        print("  ".join(map(str.ljust, row, widths)).rstrip())
     if any(device.usable for device in found):
         return 0
     raise DeviceError(

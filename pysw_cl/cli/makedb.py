@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,9 +59,17 @@ def run(args: Namespace) -> int:
     hidden = args.quiet or not sys.stderr.isatty()  # else records are counted on the terminal
     records: Any = chain.from_iterable(map(records_of, args.sources))
     records = tqdm(records, unit=" sequences", unit_scale=True, disable=hidden, leave=False)
-    lacking = set[str]() if args.names is None else names_in(args.names)
+    lacking = set[str]()
     if args.names is not None:
-        records = _named(records, frozenset(lacking), lacking)
+        with opened(args.names) as (lines, _):
+            lacking |= {words[0] for line in lines if (words := line.split())}
+        names = frozenset(lacking)
+
+        def listed(one: Sequence) -> bool:
+            lacking.discard(one.name)
+            return one.name in names
+
+        records = filter(listed, records)
     db = Database.create(args.out, records, map(printable, args.sources))
     if lacking:
         several = f"{len(lacking):,} names are" if len(lacking) > 1 else "1 name is"
@@ -70,22 +77,6 @@ def run(args: Namespace) -> int:
     if not args.quiet:
         print("pysw-cl:", printable(_size(db)), file=sys.stderr)
     return 0
-
-
-def _named(
-    records: Iterator[Sequence], names: frozenset[str], lacking: set[str]
-) -> Iterator[Sequence]:
-    """The records with these names, each of which is no longer ``lacking`` then."""
-    for one in records:
-        if one.name in names:
-            lacking.discard(one.name)
-            yield one
-
-
-def names_in(path: str) -> set[str]:
-    """The names in a file, one at the beginning of each line that is not empty."""
-    with opened(path) as (lines, _):
-        return {words[0] for line in lines if (words := line.split())}
 
 
 def about(db: Database) -> str:

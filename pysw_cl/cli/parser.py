@@ -192,8 +192,8 @@ class Option(NamedTuple):
     #: What reads its value: a function, the values that there are, or bool: it has none.
     type: Any
     metavar: str | None
-    default: Any
-    help: str | None
+    help: str
+    default: Any = None
     #: The argument that it becomes, if that is called otherwise.
     dest: str | None = None
 
@@ -204,138 +204,119 @@ _PART = (
 )
 OPTIONS = {
     # pairs and results
-    "--pairs": Option(bool, None, False, "align record i of QUERY with record i of TARGET only"),
-    "--skip-bad": Option(bool, None, False,
-        "leave out records that are empty or have letters that the scoring does not have; each is "
-        "named on standard error (default: they are an error)"),
-    "--min-score": Option(number, "N", None, "leave out results that score less"),
-    "--top": Option(count, "N", None,
-        "the N best targets of each query, the best first; the order of the file where scores are "
-        "equal"),
-    "--ties": Option(bool, None, False,
-        "also all hits that are as good as the last of the N best"),
-    "--stats": Option(("auto", "library", "none"), None, "auto",
-        "where E-values and bit scores come from: auto: NCBI's parameters, or ones that are fitted "
-        "to random sequences, once a scoring; for mode local; library: the scores of this search, "
-        "in any mode; none: leave them out (default: auto)", "evalues"),
-    "--db-letters": Option(int, "N", None,
-        "E-values of a search of N letters, of which DB may be a part (default: those of DB)"),
-    "--max-evalue": Option(number, "E", None, "leave out hits with a higher E-value"),
-    "--min-bits": Option(number, "N", None, "leave out hits with a lower bit score"),
-    "--min-identity": Option(number, "SHARE", None,
-        "leave out hits of which a smaller share of the columns, 0 to 1, are matches"),
-    "--min-coverage": Option(number, "SHARE", None,
-        "leave out hits that align a smaller share of the query's letters, 0 to 1"),
-    "--exclude-self": Option(bool, None, False,
-        "leave out sequences with the query's name and letters"),
-    "--alignments": Option(count, "K", None,
-        "up to K local alignments a pair that share no aligned pair of letters, best first, which "
-        "score at least 1 or --min-score; pairs are compared one after the other then, not many "
-        "together, which takes several times as long"),
-    "--prefilter": Option(("kmer",), None, None,
-        "a heuristic, which may miss hits: score only subjects that share K equal letters in a row "
-        "with the query; scores are exact, and E-values those of all of DB (default: score all)"),
-    "--kmer-length": Option(count, "K", None,
-        "so many letters (default: 5, of nucleotides 11)"),
-    "--second-best": Option(bool, None, False,
-        "also the highest score of an end outside the best alignment's part of both sequences "
-        "(with --strand both, on the other strand, too): the tag XS in SAM and PAF, whose mapping "
-        "quality is 0 where it equals the score; a column of tsv, a field of jsonl"),
+    "--pairs": Option(bool, None, "align record i of QUERY with record i of TARGET only"),
+    "--skip-bad": Option(bool, None, "leave out records that are empty or have letters that the "
+        "scoring does not have; each is named on standard error (default: they are an error)"),
+    "--min-score": Option(number, "N", "leave out results that score less"),
+    "--top": Option(count, "N", "the N best targets of each query, the best first; the order of "
+        "the file where scores are equal"),
+    "--ties": Option(bool, None, "also all hits that are as good as the last of the N best"),
+    "--stats": Option(("auto", "library", "none"), None, "where E-values and bit scores come from: "
+        "auto: NCBI's parameters, or ones that are fitted to random sequences, once a scoring; for "
+        "mode local; library: the scores of this search, in any mode; none: leave them out "
+        "(default: auto)", "auto", "evalues"),
+    "--db-letters": Option(int, "N", "E-values of a search of N letters, of which DB may be a part "
+        "(default: those of DB)"),
+    "--max-evalue": Option(number, "E", "leave out hits with a higher E-value"),
+    "--min-bits": Option(number, "N", "leave out hits with a lower bit score"),
+    "--min-identity": Option(number, "SHARE", "leave out hits of which a smaller share of the "
+        "columns, 0 to 1, are matches"),
+    "--min-coverage": Option(number, "SHARE", "leave out hits that align a smaller share of the "
+        "query's letters, 0 to 1"),
+    "--exclude-self": Option(bool, None, "leave out sequences with the query's name and letters"),
+    "--alignments": Option(count, "K", "up to K local alignments a pair that share no aligned pair "
+        "of letters, best first, which score at least 1 or --min-score; pairs are compared one "
+        "after the other then, not many together, which takes several times as long"),
+    "--prefilter": Option(("kmer",), None, "a heuristic, which may miss hits: score only subjects "
+        "that share K equal letters in a row with the query; scores are exact, and E-values those "
+        "of all of DB (default: score all)"),
+    "--kmer-length": Option(count, "K", "so many letters (default: 5, of nucleotides 11)"),
+    "--second-best": Option(bool, None, "also the highest score of an end outside the best "
+        "alignment's part of both sequences (with --strand both, on the other strand, too): the "
+        "tag XS in SAM and PAF, whose mapping quality is 0 where it equals the score; a column of "
+        "tsv, a field of jsonl"),
     # comparison
-    "--mode": Option(mode, "{local,global}", "local",
-        "default: local; --free-ends makes a global comparison a semi-global one"),
-    "--free-ends": Option(free_ends, "ENDS", False,
-        "which end gaps are free in global mode, 0 or 1 each: one value for all, two for gaps in "
-        "the query and in the target, or four for query start, query end, target start, target "
-        "end; 1,0 fits a short query into a long target (default: 0)"),
-    "--strand": Option(("plus", "minus", "both"), None, "plus",
-        "align each query as it is, its reverse complement, or whichever of them scores more; "
-        "nucleotides only (default: plus)"),
-    "--left-align": Option(bool, None, False,
-        "move every gap to the left, along the target, as far as the score stays the same, as "
-        "minimap2 and VCF have them"),
-    "--query-range": Option(letter_range, "START-END", None, _PART.format("query")),
-    "--target-range": Option(letter_range, "START-END", None, _PART.format("target")),
-    "--max-cost": Option(max_cost, "N", "auto",
-        "in global mode, how far below the best conceivable score the first band of the matrix "
-        "reaches; auto: find out; none: compute all cells; never changes a result; with N several "
-        "pairs are compared one after the other, not many together (default: auto)"),
+    "--mode": Option(mode, "{local,global}", "default: local; --free-ends makes a global "
+        "comparison a semi-global one", "local"),
+    "--free-ends": Option(free_ends, "ENDS", "which end gaps are free in global mode, 0 or 1 each: "
+        "one value for all, two for gaps in the query and in the target, or four for query start, "
+        "query end, target start, target end; 1,0 fits a short query into a long target (default: "
+        "0)", False),
+    "--strand": Option(("plus", "minus", "both"), None, "align each query as it is, its reverse "
+        "complement, or whichever of them scores more; nucleotides only (default: plus)", "plus"),
+    "--left-align": Option(bool, None, "move every gap to the left, along the target, as far as "
+        "the score stays the same, as minimap2 and VCF have them"),
+    "--query-range": Option(letter_range, "START-END", _PART.format("query")),
+    "--target-range": Option(letter_range, "START-END", _PART.format("target")),
+    "--max-cost": Option(max_cost, "N", "in global mode, how far below the best conceivable score "
+        "the first band of the matrix reaches; auto: find out; none: compute all cells; never "
+        "changes a result; with N several pairs are compared one after the other, not many "
+        "together (default: auto)", "auto"),
     # places
-    "-k": Option(count, "K", 200, "how many for each pair (default: 200)"),
-    "--min-separation": Option(int, "LETTERS", 0,
-        "leave out an end that is nearer than this, in both sequences, to a better one"),
-    "--places": Option(bool, None, False,
-        "one end for each alignment, of alignments that share no aligned pair of letters, as align "
-        "--alignments K finds them (default: every cell is an end)"),
+    "-k": Option(count, "K", "how many for each pair (default: 200)", 200),
+    "--min-separation": Option(int, "LETTERS", "leave out an end that is nearer than this, in both "
+        "sequences, to a better one", 0),
+    "--places": Option(bool, None, "one end for each alignment, of alignments that share no "
+        "aligned pair of letters, as align --alignments K finds them (default: every cell is an "
+        "end)"),
     # scoring
-    "--match": Option(number, "N", None, "score of two equal letters (default: 1)"),
-    "--mismatch": Option(number, "N", None, "score of two others (default: -3)"),
-    "--matrix": Option(None, "NAME", None,
-        "a named substitution matrix, for example BLOSUM62, or a file with one in NCBI's format"),
-    "--gap-open": Option(number, "N", None,
-        "paid once by every gap; a gap of k letters costs open + k * extend (default: what is "
-        "usual for the matrix, 11 for BLOSUM62; 3 without one)"),
-    "--gap-extend": Option(number, "N", None,
-        "per letter (default: what is usual for the matrix, 1 for BLOSUM62; 2 without one)"),
-    "--wildcard": Option(None, "LETTER", None,
-        "a letter that scores 0 against everything, and so do those that are scored as it is (O "
-        "with X, U with C or T)"),
-    "--iupac": Option(("mismatch", "match"), None, "mismatch",
-        "whether ambiguity letters of nucleotides match nothing, not even themselves, or each "
-        "letter with which they have a base in common, so that R, which is A or G, matches all but "
-        "C, T, U and Y (default: mismatch)"),
-    "--unknown-as": Option(None, "LETTER", "error",
-        "take letters outside the alphabet as this one, such as X for proteins (default: they are "
-        "errors)", "unknown"),
-    "--allow-odd-scoring": Option(bool, None, False,
-        "take scores that are errors otherwise: in local mode without a positive one, in global "
-        "mode a mismatch above the match"),
+    "--match": Option(number, "N", "score of two equal letters (default: 1)"),
+    "--mismatch": Option(number, "N", "score of two others (default: -3)"),
+    "--matrix": Option(None, "NAME", "a named substitution matrix, for example BLOSUM62, or a file "
+        "with one in NCBI's format"),
+    "--gap-open": Option(number, "N", "paid once by every gap; a gap of k letters costs open + k * "
+        "extend (default: what is usual for the matrix, 11 for BLOSUM62; 3 without one)"),
+    "--gap-extend": Option(number, "N", "per letter (default: what is usual for the matrix, 1 for "
+        "BLOSUM62; 2 without one)"),
+    "--wildcard": Option(None, "LETTER", "a letter that scores 0 against everything, and so do "
+        "those that are scored as it is (O with X, U with C or T)"),
+    "--iupac": Option(("mismatch", "match"), None, "whether ambiguity letters of nucleotides match "
+        "nothing, not even themselves, or each letter with which they have a base in common, so "
+        "that R, which is A or G, matches all but C, T, U and Y (default: mismatch)", "mismatch"),
+    "--unknown-as": Option(None, "LETTER", "take letters outside the alphabet as this one, such as "
+        "X for proteins (default: they are errors)", "error", "unknown"),
+    "--allow-odd-scoring": Option(bool, None, "take scores that are errors otherwise: in local "
+        "mode without a positive one, in global mode a mismatch above the match"),
     # output
-    "--output": Option(("score", "ends", "path"), None, "path",
-        "how much to compute (default: path)"),
-    "--paths": Option(bool, None, False,
-        "write the best alignment that ends at each place, in a format of align, in the place of "
-        "the table"),
-    "--outfmt": Option(outfmt, "{" + ",".join(FORMATS) + "}", None,
+    "--output": Option(("score", "ends", "path"), None, "how much to compute (default: path)",
+        "path"),
+    "--paths": Option(bool, None, "write the best alignment that ends at each place, in a format "
+        "of align, in the place of the table"),
+    "--outfmt": Option(outfmt, "{" + ",".join(FORMATS) + "}",
         "; ".join(f"{name}: {one.about}" for name, one in FORMATS.items())
         + " (default: what the end of the name of -o says, else paf, which needs --output path, "
         "and tsv for less)"),
-    "--width": Option(count, "N", None,
-        "letters on a line of --outfmt pair, blast0, fasta and hits (default: 60)"),
-    "--limit": Option(count, "N", None,
-        "columns of an alignment that --outfmt pair shows (default: all)"),
-    "-o": Option(None, "FILE", None,
-        "write the results to FILE, which appears when all are there (default: standard output)",
-        "out"),
-    "-v --verbose": Option(bool, None, False,
-        "say on standard error which device and plan are used, and what the run cost"),
+    "--width": Option(count, "N", "letters on a line of --outfmt pair, blast0, fasta and hits "
+        "(default: 60)"),
+    "--limit": Option(count, "N", "columns of an alignment that --outfmt pair shows "
+        "(default: all)"),
+    "-o": Option(None, "FILE", "write the results to FILE, which appears when all are there "
+        "(default: standard output)", None, "out"),
+    "-v --verbose": Option(bool, None, "say on standard error which device and plan are used, and "
+        "what the run cost"),
     # run
-    "--device": Option(None, None, "auto",
-        "auto, cpu, gpu, or platform:device as indices or parts of names, as `devices` lists them; "
-        "cpu/4: in at most four threads (default: auto)"),
-    "--threads": Option(count, "N", None,
-        "compute in at most so many threads, on a CPU (default: one for each of its cores)"),
-    "--engine": Option(None, None, "auto",
-        "auto, wavefront, rowscan or reference (default: auto)"),
-    "--plan": Option(plan, "KEY=VALUE,...", None,
-        "set B, T, alpha, lanes, form, engine or another parameter by hand, such as "
-        "B=4,traceback.pieces=8"),
-    "--checkpoint": Option(None, "DIR", None,
-        "save rows there, and go on if a run was interrupted; of several pairs each has a folder "
-        "in it"),
-    "--disk-size": Option(amounts.size, "SIZE", None,
-        "bytes that DIR may take, like 500M or 10G (default: 10G, or less for 128 rows)"),
-    "--stop-after": Option(amounts.seconds, "TIME", None,
-        "stop at the next row after this time, like 90m or 2h, with exit code 3"),
-    "--for": Option(None, "KINDS", "dna,protein,global,many",
-        "what to prepare for, with commas between (default: dna,protein,global,many)", "kinds"),
-    "--budget": Option(amounts.seconds, "TIME", 60.0,
-        "how long it may take, like 30s or 5m (default: 60s)"),
-    "--plot": Option(None, "FILE", None,
-        "draw the time over B into FILE (.png, .svg, .pdf); needs matplotlib"),
-    "--timeline": Option(None, "FILE", None,
-        "of one pair, draw what each device computes when into FILE (as plot's PICTURE)"),
-    "-q --quiet": Option(bool, None, False, "no progress bar, even on a terminal"),
+    "--device": Option(None, None, "auto, cpu, gpu, or platform:device as indices or parts of "
+        "names, as `devices` lists them; cpu/4: in at most four threads (default: auto)", "auto"),
+    "--threads": Option(count, "N", "compute in at most so many threads, on a CPU (default: one "
+        "for each of its cores)"),
+    "--engine": Option(None, None, "auto, wavefront, rowscan or reference (default: auto)", "auto"),
+    "--plan": Option(plan, "KEY=VALUE,...", "set B, T, alpha, lanes, form, engine or another "
+        "parameter by hand, such as B=4,traceback.pieces=8"),
+    "--checkpoint": Option(None, "DIR", "save rows there, and go on if a run was interrupted; of "
+        "several pairs each has a folder in it"),
+    "--disk-size": Option(amounts.size, "SIZE", "bytes that DIR may take, like 500M or 10G "
+        "(default: 10G, or less for 128 rows)"),
+    "--stop-after": Option(amounts.seconds, "TIME", "stop at the next row after this time, like "
+        "90m or 2h, with exit code 3"),
+    "--for": Option(None, "KINDS", "what to prepare for, with commas between (default: "
+        "dna,protein,global,many)", "dna,protein,global,many", "kinds"),
+    "--budget": Option(amounts.seconds, "TIME", "how long it may take, like 30s or 5m (default: "
+        "60s)", 60.0),
+    "--plot": Option(None, "FILE", "draw the time over B into FILE (.png, .svg, .pdf); needs "
+        "matplotlib"),
+    "--timeline": Option(None, "FILE", "of one pair, draw what each device computes when into FILE "
+        "(as plot's PICTURE)"),
+    "-q --quiet": Option(bool, None, "no progress bar, even on a terminal"),
 }  # fmt: skip
 
 #: Options that several subcommands have, by their groups.

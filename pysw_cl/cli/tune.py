@@ -28,19 +28,10 @@ def add_to(commands: Any) -> None:
         examples=("tune", "tune --device gpu --budget 5m --plot times.png"),
     )
     parser.declare("run", DEVICE)
-    parser.add_argument(
-        "--subject",
-        dest="subjects",
-        metavar="SUBJECT",
-        action="append",
-        help="tune only this, an engine and its lanes like wavefront/vector; may be repeated",
-    )
-    parser.add_argument(
-        "--no-resume",
-        dest="resume",
-        action="store_false",
-        help="measure anew what an interrupted tuning has measured",
-    )
+    only = "tune only this, an engine and its lanes like wavefront/vector; may be repeated"
+    parser.add_argument("--subject", dest="subjects", metavar="SUBJECT", action="append", help=only)
+    anew = "measure anew what an interrupted tuning has measured"
+    parser.add_argument("--no-resume", dest="resume", action="store_false", help=anew)
     parser.declare("options", "--budget --plot -q")
 
 
