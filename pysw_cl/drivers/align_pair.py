@@ -31,6 +31,7 @@ from .band_doubling import BandChoice, Banded, BandGrid
 from .ends import trace_ends
 from .job import Found, Job, path_of
 from .options import AlignResources
+from .parallel_traceback import trace_in_parts
 from .problem import FoundPath, Path, PathReader, Problem
 from .progress import BAND_PATH, PairProgress
 from .traceback import trace_back
@@ -194,7 +195,7 @@ class Search:
             side = self.engine.plan.tuning.boxes.side(0, alone=True)
             self.engine.expect_path(problem, (min(m, side), min(n, side)))
         elif wants_path:
-            grid, compresses = self._grid(shape)
+            grid, compresses = self._grid(shape, limits.bound is not None)
             self.engine.expect_path(problem, grid.steps((m, n)))
             edges = grid.saving()
             if second and problem.is_local:
@@ -208,7 +209,7 @@ class Search:
         self.stats.pruned, tiles = result.pruned_cells, result.tile_map((m, n))
         return Swept(problem.best_end(result.hits), tiles, grid, result, compresses, ends)
 
-    def _grid(self, shape: tuple[int, int]) -> tuple[SweptGrid, bool]:
+    def _grid(self, shape: tuple[int, int], pruned: bool) -> tuple[SweptGrid, bool]:
         """The grid of special rows and columns for tiles of this shape, and is it compressed?  Only
         if it can have more lines then."""
         (m, n), tuning = self.problem.shape, self.engine.plan.tuning.traceback
@@ -219,7 +220,7 @@ class Search:
         shared = self.engine.devices > 1 and self.engine.piped_rows(self.problem, m)
         fits = None if shared else partial(self.engine.compresses, self.problem.scoring, m, n)
         rows, columns, compresses = special_lines(self.engine.plan, m, n, shape, fits, tuning)
-        if shared and (piped := self.engine.piped_rows(self.problem, m, len(rows) - 1)):
+        if shared and (piped := self.engine.piped_rows(self.problem, m, len(rows) - 1, pruned)):
             rows = [0, *even_cuts(m, *piped), m]  # where tiles end
         return SweptGrid.over(self.problem.edges, rows, columns), compresses
 
@@ -242,7 +243,8 @@ class Search:
         path = self.store.traceback(end, plan) if self.store else Path(end.row, end.column)
         path.between = self.progress.trace(end, path)
         path.meanwhile = reader.read_meanwhile
-        trace = partial(trace_back, self.engine, self.problem, restarts, end, path)
+        traced = trace_in_parts if self.store is None else trace_back
+        trace = partial(traced, self.engine, self.problem, restarts, end, path)
         persistently(self.engine, trace, lambda: (path.row, path.column))
         self.progress.finished()
         self.stats.add_cost(path)

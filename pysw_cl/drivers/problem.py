@@ -154,6 +154,8 @@ class Path(Costs):
     state: int = 0
     #: Has a local path come to its start?
     ended: bool = False
+    #: From about this cell on another device traces it: what lies in front is not computed ahead.
+    until: tuple[int, int] = (0, 0)
     #: Called with the path before each tile; an exception that it raises ends the traceback.
     between: Callable[[Path], None] = lambda path: None
     #: Called with the path after each grid cell, and after each launch that it was traced through.

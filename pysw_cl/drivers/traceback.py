@@ -155,6 +155,8 @@ class SpeculativeTraceback:
         #: Tiles of a launch at most, by level: of those that a path only grazes there are more.
         self._most = [min(self.tuning.most_tiles, few + int(1.5 * count)) for count in holds]
         self.most_tiles = list(self._most)
+        #: From where on another device traces the path; behind, so many tiles are computed ahead.
+        self._until, self._behind = path.until, 1
         #: Was there too little memory?
         self.lacked = False
         #: Which of two buffers the last tiles with moves have.
@@ -220,7 +222,7 @@ class SpeculativeTraceback:
         """The tiles of a launch, from a guess backward, and where the path probably goes on."""
         row, column, h, tile, margin = guess
         tuning, match, most = self.tuning, self.match, self.most_tiles[level]
-        way = lines.way(row, column, h, tile, most + 1)
+        way = self._own(row, column, lines.way(row, column, h, tile, most + 1))
         if not len(way):
             return [], None
         areas, values = way[:, 1:5].reshape(-1, 2, 2), way[:, 7]
@@ -265,6 +267,16 @@ class SpeculativeTraceback:
         aside = [Part(Area(*area), tile) for area, tile in given]
         order = order[: ends[taken - 1]]
         return [parts[k] if k < len(way) else aside[k - len(way)] for k in order.tolist()], rest
+
+    def _own(self, row: int, column: int, way: Places) -> Places:
+        """The way from a cell on as far as no other device traces it."""
+        if self._until == (0, 0):
+            return way
+        if row > self._until[0] or column > self._until[1]:
+            front = (way[:, 2] <= self._until[0]) & (way[:, 4] <= self._until[1])
+            return way[: max(1, int(front.argmax()))] if front.any() else way
+        self._behind *= 2  # the paths did not meet there
+        return way[: self._behind // 2]
 
     def _in_strips(self, areas: Places, sizes: Places) -> Places:
         """The first rows and columns of areas, if they have so many, in whole strips."""

@@ -10,9 +10,10 @@ from typing import Any
 from ..errors import DeviceError
 from ..opencl.buffers import RetainedBuffers
 from ..opencl.device import Runtime
-from ..planning.choose import choose_pipeline, in_strips, shared_rows
+from ..planning.choose import choose_pipeline, in_strips, low_strips, shared_rows
 from ..planning.plan import Plan
 from ..planning.program import Given
+from ..sequences.kmers import related
 from ..tiles.again import left_out
 from ..tiles.contract import Engine, Executor
 from ..tiles.executors import InThreads
@@ -38,6 +39,8 @@ class SeveralEngine(WavefrontEngine):
         self.names: list[str] = [
             f"{plan.device}, {k + 1} of {self.devices}" for k in range(self.devices)
         ]
+        #: The rows that are computed now, if they are pruned and the sequences are alike, or 0.
+        self._alike = 0
         #: Those that compute tiles of a sweep.
         self._workers = [WavefrontEngine(one, plan, holds, row_scan) for one in runtimes]
         for one in self._workers:
@@ -59,23 +62,42 @@ class SeveralEngine(WavefrontEngine):
         m, n = whole.shape
         if self._speculative or self.devices == 1 or m * n < self.plan.tuning.sweep.spread_cells:
             return None
+        return InThreads(self._told, partial(left_out, self))
+
+    @property
+    def tracers(self) -> Sequence[Engine]:
+        return self._told[1:]
+
+    @property
+    def _told(self) -> Sequence[Engine]:
+        """The workers, told what is noted of them."""
         for one, name in zip(self._workers, self.names, strict=True):
             one.spans, one.stage, one.names = self.spans, self.stage, [name]
-        return InThreads(self._workers, partial(left_out, self))
+        return self._workers
+
+    def expect_path(self, whole: Rectangle, steps: tuple[int, int]) -> None:
+        for one in self._workers:
+            one.expect_path(whole, steps)
 
     @property
     def _joint(self) -> Plan:
         """The plan for all devices, as if they were one with as many groups and schedulers."""
         machine, count = self.plan.machine, len(self._runtimes)
-        return replace(
+        plan = replace(
             self.plan, B=count * self.plan.B, machine=machine.on(count * machine.schedulers)
         )
+        return (self._alike and low_strips(plan, self._alike)) or plan
 
-    def piped_rows(self, whole: Rectangle, rows: int, pieces: int = 1) -> tuple[int, int] | None:
+    def piped_rows(
+        self, whole: Rectangle, rows: int, pieces: int = 1, pruned: bool = False
+    ) -> tuple[int, int] | None:
         if not self._speculative or self.devices == 1:
             return super().piped_rows(whole, rows)
+        (m, n), self._alike = whole.shape, 0
+        if pruned and whole.floor is not None:
+            self._alike = rows * related(whole.query.read(0, m), whole.target.read(0, n))
         given = replace(self._given(whole), plan=self._joint)
-        return shared_rows(given, rows, whole.shape[1], self.devices, pieces)
+        return shared_rows(given, rows, n, self.devices, pieces)
 
     def pipeline(self, job: TileJob, rows_below: int) -> Any:
         if self.devices == 1:

@@ -162,6 +162,18 @@ def shared_rows(given: Given, m: int, n: int, devices: int, pieces: int) -> tupl
     return max(unit, -(-m // (devices * least))), unit
 
 
+def low_strips(plan: Plan, m: int) -> Plan | None:
+    """The plan for m pruned rows of sequences that are alike; None: the usual one.  All strips wait
+    for the one that the alignment leads through, so that a column of it should take little time:
+    they have few rows a lane.  Of many rounds of strips most cells are pruned before they wait."""
+    tuning, lanes = plan.tuning.pipeline, plan.B * plan.T
+    alpha = min(tuning.related_alpha, -(-m // lanes))
+    many = m > tuning.related_rounds * tuning.related_alpha * lanes
+    if many or plan.alpha_fixed or alpha >= plan.alpha or alpha not in plan.alphas:
+        return None
+    return replace(plan, alpha=alpha, alpha_fixed=True)
+
+
 def _follow(given: Given, m: int, n: int) -> bool:
     """May the tiles of m x n cells follow each other, by their size?"""
     tuning = given.plan.tuning.pipeline

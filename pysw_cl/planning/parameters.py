@@ -82,6 +82,8 @@ class PipelineTuning:
     relay_columns: int = tunable(1 << 13, 1, 1 << 26, "copied from device to device at least")
     relay_seconds: float = tunable(2e-4, 0, 1, "between two looks at what is to be copied")
     share_seconds: float = tunable(0.02, 0, 60, "between two exchanges of the best score")
+    related_alpha: int = tunable(16, 1, 64, "rows a lane, at most, of pruned pairs that are alike")
+    related_rounds: int = tunable(4, 0, 1 << 20, "of such strips, at most, on several devices")
     most_tiles: int = tunable(512, 1, 1 << 16, "each has a ticket, which is 0 before anything runs")
 
 

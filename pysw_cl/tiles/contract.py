@@ -74,6 +74,11 @@ class Engine:
             area = area if self.stage == "sweep" else None  # of sweeps for a path
             self.spans.append(Span(name, begin, end, self.stage, area))
 
+    @property
+    def tracers(self) -> Sequence[Engine]:
+        """Engines that can trace parts of a path while this one traces another."""
+        return ()
+
     def leave_out(self, error: DeviceError) -> str | None:
         """Go on without the device that failed: its name; None: there is no other."""
         return None
@@ -91,10 +96,12 @@ class Engine:
         top edge, ``rows_below`` rows above the last one."""
         return None
 
-    def piped_rows(self, whole: Rectangle, rows: int, pieces: int = 1) -> tuple[int, int] | None:
+    def piped_rows(
+        self, whole: Rectangle, rows: int, pieces: int = 1, pruned: bool = False
+    ) -> tuple[int, int] | None:
         """The least rows of a tile of a pipeline that computes so many ``rows`` of a matrix, and
         the number that they should be a multiple of.  On several devices the tiles are even, about
-        so many ``pieces``."""
+        so many ``pieces``.  ``pruned``: are cells skipped that the best score excludes?"""
         return None
 
     def in_boxes(self, whole: Rectangle) -> bool:

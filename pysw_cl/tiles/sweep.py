@@ -119,7 +119,8 @@ def _pipeline_of(engine: Engine, state: SweepState) -> SlabPipeline | None:
     if want.count > 1 or want.each_tile:
         return None
     height = slabs.stop - slabs.start
-    rows = engine.piped_rows(state.rectangle, height, len(state.edges.rows) + 1)
+    pruned = state.best.bound is not None
+    rows = engine.piped_rows(state.rectangle, height, len(state.edges.rows) + 1, pruned)
     if rows is None or not may_be_wide(rows[0], state.n, slabs.shape(height)):
         return None
     slabs.pipelined(rows, engine.devices)

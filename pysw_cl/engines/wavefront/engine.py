@@ -147,7 +147,9 @@ class WavefrontEngine(Engine):
             return None
         return RunningPipeline(self.runtime, first, given, job, self.note_memory)
 
-    def piped_rows(self, whole: Rectangle, rows: int, pieces: int = 1) -> tuple[int, int] | None:
+    def piped_rows(
+        self, whole: Rectangle, rows: int, pieces: int = 1, pruned: bool = False
+    ) -> tuple[int, int] | None:
         """The rows that the device computes at once are divided among the pipeline's tiles; None
         unless the device computes speculatively."""
         if not self._speculative:

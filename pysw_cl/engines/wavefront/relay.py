@@ -24,6 +24,7 @@ from ...planning.program import Given
 from ...tiles.again import LostError
 from ...tiles.edges import Edge
 from ...tiles.tile import TileJob, TileResult
+from ..common import edge_of
 from .descriptors import ProgressWord
 from .kernel import MOST
 from .pipeline import RunningPipeline
@@ -77,6 +78,8 @@ class Feed:
     ) -> None:
         self.source, self.to, self.lane, self.number, self.turns = source, to, lane, number, turns
         self._columns, self.ended = 0, threading.Event()
+        #: What was copied of H and X.
+        self._cells = np.empty((2, source.grid.n), np.int32)
 
     def step(self, least: int) -> None:
         """Copy what is done since the last call, ``least`` columns or the rest."""
@@ -88,18 +91,22 @@ class Feed:
             to.began = to.began if start else time.perf_counter()  # it has waited so far
             with Buffers(source.runtime.beside(COPIES)) as buffers:
                 line = 2 * source.stride * int(source.lines[-1]) + start
-                read = [buffers.read(source.made["bus"], done - start, line + half)
-                        for half in (0, source.stride)]  # fmt: skip
+                for cells, half in zip(self._cells, (0, source.stride), strict=True):
+                    cells[start:done] = buffers.read(source.made["bus"], done - start, line + half)
         side = to.runtime.beside(COPIES)
         with failing(self.turns[1]), Buffers(side) as buffers:
             line = 2 * to.stride * int(to.lines[0]) + start
-            for half, cells in zip((0, to.stride), read, strict=True):
-                buffers.write(to.made["bus"], cells, 4 * (line + half))
+            for cells, half in zip(self._cells, (0, to.stride), strict=True):
+                buffers.write(to.made["bus"], cells[start:done], 4 * (line + half))
             side.queue.finish()
             self.lane.tell(self.number, done if done < n else MOST, COPIES)
         self._columns = done
         if done == n:
             self.ended.set()
+
+    def edge(self) -> Edge:
+        """The bottom edge that was copied, all of it."""
+        return edge_of(self.source.job, *self._cells)
 
     def _done(self) -> int:
         """The columns of the source's bottom row that are done."""
@@ -175,12 +182,14 @@ class Relay:
 
     def take(self, bottom: bool) -> TileResult:
         turn, run = self._begun[0]
-        for feed in [feed for feed in self._feeds if feed.source is run]:
-            while not feed.ended.wait(0.1):
-                self._check()
-            self._feeds.remove(feed)
+        feed = next((feed for feed in self._feeds if feed.source is run), None)
+        while feed is not None and not feed.ended.wait(0.1):
+            self._check()
         with failing(turn):  # the edge is there if the device fails later
-            result = self.lanes[turn].take(bottom=True)
+            result = self.lanes[turn].take(feed is None)
+        if feed is not None:
+            self._feeds.remove(feed)
+            result.bottom = feed.edge()
         del self._begun[0]
         self._bottom = result.bottom
         return result

@@ -1,0 +1,129 @@
+"""The traceback on several devices: those beside the first one trace parts in front from cells
+through which the path probably leads, and each goes on until it meets the part before its own.
+
+Method: incremental speculative traceback (Sandes, Miranda, Martorell, Ayguade, Teodoro & de Melo
+2016, IEEE Trans Parallel Distrib Syst 27, 2838), without its first pass over the border columns.
+The path backward from a cell of H does not depend on how one came there.  So two paths that meet
+in such a cell are one from there on, wherever they began, and paths from near cells soon meet."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DeviceError
+from ..results.cigar import DIAGONAL, QUERY, TARGET
+from ..tiles.again import left_out
+from ..tiles.contract import Engine
+from ..tiles.edges import Edge
+from ..tiles.special_lines import RestartPoints, SweptGrid
+from ..tiles.tile import Hit
+from .path_prediction import SweptLines
+from .problem import Path, Problem
+from .traceback import trace_back
+
+#: How many times as long as one for which tiles are traced ahead a path is traced in parts.
+PARTED = 4
+
+
+class _NotNeeded(Exception):
+    """Ends the traceback of a part."""
+
+
+def trace_in_parts(
+    engine: Engine, problem: Problem, grid: RestartPoints, end: Hit, path: Path
+) -> Path:
+    """As `trace_back`, with the engine's other devices, where it has some."""
+    others, over = engine.tracers, threading.Event()
+    tuning = engine.plan.tuning.speculation
+    long = min(end.row, end.column) >= PARTED * tuning.least_sides * tuning.side
+    anew = len(others) > 0 and long and not path.moves
+    guesses = _guesses(problem, grid, end, len(others) + 1) if anew else []
+    if not guesses:
+        return trace_back(engine, problem, grid, end, path)
+
+    def between(part: Path) -> None:
+        if over.is_set():
+            raise _NotNeeded
+
+    with ThreadPoolExecutor(len(guesses)) as threads:
+        begun, until = list[Future[Path]](), (0, 0)
+        for other, guess in zip(others, guesses, strict=False):
+            part = Path(guess.row, guess.column, between=between)
+            if begun:
+                part.after, part.until = _joining(begun[-1]), until
+            until = guess.row, guess.column
+            begun.append(threads.submit(trace_back, other, problem, grid, guess, part))
+        path.after, path.until = _joining(begun[-1]), until
+        try:
+            return trace_back(engine, problem, grid, end, path)
+        finally:
+            over.set()
+            for number, one in reversed([*enumerate(begun, 1)]):
+                if isinstance(error := one.exception(), DeviceError):
+                    error.device = number
+                    left_out(engine, error)
+
+
+def _guesses(problem: Problem, grid: RestartPoints, end: Hit, parts: int) -> list[Hit]:
+    """Cells that cut the path to ``end`` into about even parts, the first one of the path first;
+    none where lines of the grid are on a device."""
+    if not isinstance(grid, SweptGrid):
+        return []
+    if any(type(one.cells) is not Edge for one in [*grid.rows.values(), *grid.columns.values()]):
+        return []
+    lines = SweptLines(grid, end.row, end.column, problem.scoring, 1)
+    way = lines.way(end.row, end.column, end.score, 0, 2 * (len(grid.rows) + len(grid.columns)))
+    way = way[(way[:, 5:7] > 0).all(axis=1) & ((problem.floor is None) | (way[:, 7] > 0))]
+    if not len(way):
+        return []
+    letters = way[:, 5:7].sum(axis=1)
+    all_of_them, first = end.row + end.column, int(letters[-1])
+    wanted = first + (all_of_them - first) * np.arange(1, parts) // parts
+    near = np.abs(letters[:, None] - wanted).argmin(axis=0)
+    cells = way[sorted(set(near.tolist()), reverse=True), 5:7].tolist()
+    return [_highest(grid, row, column, lines.spacing) for row, column in cells]
+
+
+def _highest(grid: SweptGrid, row: int, column: int, near: int) -> Hit:
+    """The best cell of a line of the grid that is at most so far from one of them."""
+    line, at = (grid.rows[row], column) if row in grid.rows else (grid.columns[column], row)
+    first = max(0, at - 1 - near)
+    cells = line.read_h(first, min(len(line), at + near))
+    place = first + 1 + int(cells.argmax())
+    return Hit(int(cells.max()), *((row, place) if row in grid.rows else (place, column)))
+
+
+def _joining(front: Future[Path]) -> Callable[[Path], None]:
+    """What joins a path to the part in ``front`` of it, once that is done and they meet."""
+    places: list[NDArray[Any]] = []
+
+    def join(path: Path) -> None:
+        if not front.done() or path.state or path.ended:
+            return
+        try:
+            rest = front.result()
+        except (DeviceError, _NotNeeded):  # the path finds its own way
+            return
+        if not places:
+            moves = np.concatenate([np.zeros(0, np.uint8), *rest.moves])
+            rows, columns = (
+                np.cumsum(moves[::-1] != other, dtype=np.int32)[::-1] for other in (TARGET, QUERY)
+            )
+            places.extend((moves, rest.row + rows, rest.column + columns))
+        moves, rows, columns = places
+        k = len(rows) - int(np.searchsorted(rows[::-1], path.row, "right"))
+        k += max(0, int(columns[k] - path.column)) if k < len(rows) else 0
+        met = k < len(rows) and (rows[k], columns[k]) == (path.row, path.column)
+        if met and moves[k] == DIAGONAL:
+            path.moves.append(moves[k:])
+            path.row, path.column = rest.row, rest.column
+            path.state, path.ended = rest.state, rest.ended
+            path.add_cost(rest)
+
+    return join

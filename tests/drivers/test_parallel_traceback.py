@@ -1,0 +1,94 @@
+"""Paths that several devices trace in parts are those of one device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+import pytest
+from failing import failing
+from helpers import device_has
+from saving import key
+from speculating import every_plan, pairs, plan_of
+
+import pysw_cl
+from pysw_cl.drivers import parallel_traceback
+from pysw_cl.drivers.problem import Path
+from pysw_cl.engines.wavefront.engine import WavefrontEngine
+from pysw_cl.opencl.device import Runtime, get_runtime
+
+KINDS = ["similar", "inside", "long gap", "rotated", "few letters", "repeats", "unrelated"]
+WAYS: list[dict[str, Any]] = [
+    {"sub_score": (1, -3), "gap_cost": (3, 2)},
+    {"sub_score": (2, -1), "gap_cost": 1},
+    {"sub_score": (1, -1), "gap_cost": (3, 1), "mode": "global", "max_cost": None},
+    {"mode": "global", "max_cost": None, "free_ends": (True, False, True, True)},
+    {"sub_score": (1, -1), "gap_cost": (10, 1), "strand": "both"},
+]
+#: The grid has many lines, in memory, and paths of some letters are traced in parts.
+FINE = {"tile_cells": 1 << 13, "traceback.least_side": 40, "traceback.pieces": 12}
+FINE |= {"speculation.side": 10, "speculation.least_sides": 1}
+
+
+class Several:
+    """Engines of other contexts trace parts; the parts that were joined have so many moves."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+        device_has(monkeypatch, speculative=True)
+        made = [get_runtime(cl.Context([get_runtime("auto").device])) for _ in range(count)]
+        for one in made:
+            one.traits = replace(one.traits, speculative=True)
+        self.runtimes: list[Runtime] = made
+        self.joined: list[int] = []
+        self.left_out = 0
+        joining = parallel_traceback._joining
+
+        def tracers(engine: WavefrontEngine) -> list[WavefrontEngine]:
+            return [WavefrontEngine(one, engine.plan) for one in self.runtimes]
+
+        def all_done(front: Future[Path]) -> Callable[[Path], None]:
+            join = joining(front)
+
+            def waited(path: Path) -> None:
+                wait([front])
+                before = len(path.moves)
+                join(path)
+                self.joined += [len(one) for one in path.moves[before:]]
+
+            return waited
+
+        def left_out(engine: Any, error: Exception) -> None:
+            self.left_out += 1
+
+        monkeypatch.setattr(WavefrontEngine, "tracers", property(tracers))
+        monkeypatch.setattr(parallel_traceback, "_joining", all_done)
+        monkeypatch.setattr(parallel_traceback, "left_out", left_out)
+
+
+@every_plan
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("way", range(len(WAYS)))
+def test_paths(lanes: str, count: int, way: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, plan, how = np.random.default_rng(way), plan_of(lanes) | FINE, WAYS[way]
+    some = [pairs(kind, rng, 700) for kind in KINDS]
+    wanted = [key(pysw_cl.align(a, b, plan=plan, **how)) for a, b in some]
+    several = Several(monkeypatch, count)
+    found = [key(pysw_cl.align(a, b, plan=plan, **how)) for a, b in some]
+    assert found == wanted
+    assert len(several.joined) > 3 and sum(several.joined) > 1000
+    assert not several.left_out
+
+
+@every_plan
+def test_a_device_that_fails(lanes: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, plan = np.random.default_rng(5), plan_of(lanes) | FINE
+    a, b = pairs("similar", rng, 900)
+    wanted = key(pysw_cl.align(a, b, plan=plan))
+    several = Several(monkeypatch, 2)
+    with failing(several.runtimes[0].context, 0, True):
+        assert key(pysw_cl.align(a, b, plan=plan)) == wanted
+    assert several.left_out == 1
