@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import DeviceError
 from ..opencl.buffers import RetainedBuffers
 from ..opencl.device import Runtime
-from ..planning.choose import choose_pipeline, in_strips, low_strips, shared_rows
+from ..planning.choose import SHARES, choose_pipeline, in_strips, low_strips, shared_rows
 from ..planning.plan import Plan
 from ..planning.program import Given
 from ..sequences.kmers import related
@@ -97,7 +97,8 @@ class SeveralEngine(WavefrontEngine):
         if pruned and whole.floor is not None:
             self._alike = rows * related(whole.query.read(0, m), whole.target.read(0, n))
         given = replace(self._given(whole), plan=self._joint)
-        return shared_rows(given, rows, n, self.devices, pieces)
+        shares = SHARES if self._alike else 1
+        return shared_rows(given, rows, n, self.devices, max(pieces, shares * self.devices))
 
     def pipeline(self, job: TileJob, rows_below: int) -> Any:
         if self.devices == 1:

@@ -70,7 +70,7 @@ def _is_cut(given: Given, m: int, n: int) -> bool:
     return isinstance(choose(tile, given), InSections)
 
 
-#: Tiles of each device, about: pruning leaves more of some rows than of others.
+#: Tiles of each device, about, where cells are pruned: more of some rows are left than of others.
 SHARES = 4
 
 
@@ -147,7 +147,6 @@ def shared_rows(given: Given, m: int, n: int, devices: int, pieces: int) -> tupl
     if plan is None or plan.lane_set.narrow is None or not _follow(given, m, n):
         return None
     warps, unit = warps_of(plan.lane_set, given.device, plan.B // devices), plan.strip_rows
-    pieces = max(pieces, SHARES * devices)
     held, least = plan.B // (devices * warps), -(-m // plan.device_rows)
     for rounds in range(least, 2 * least + 1):
         each = range(1, plan.tuning.pipeline.depth + 1)
