@@ -35,9 +35,8 @@ def add_to(commands: Any) -> None:
     parser.add_argument("sources", metavar="FILE", nargs="+")
     group = parser.add_argument_group("database")
     group.add_argument("-o", metavar="FILE", dest="out", help="the database to write")
-    group.add_argument(
-        "--names", metavar="FILE", help="take only sequences whose names are lines of FILE"
-    )
+    only = "take only sequences whose names are lines of FILE"
+    group.add_argument("--names", metavar="FILE", help=only)
     group.add_argument("--info", action="store_true", help="say what is in each FILE, a database")
     parser.declare("database", "-q")
 

@@ -90,16 +90,15 @@ class HitAligner:
         empty = {**self._common, **dict.fromkeys((*PLACES, "score"), 0)}
         empty |= {"target": NO_TARGET, "runs": Runs.of_cigar("")}
         found = [Hits(query, (), Hit(query=query, **empty)) for query in queries]
-        left, at = [*range(len(queries))], 0
-        count = None if self._top is None else self._top + MORE
+        left, span = [*range(len(queries))], slice(0, 0)
+        count = len(db) if self._top is None else self._top + MORE
         while left:
-            span = slice(at, None if count is None else at + count)
+            span, count = slice(span.stop, span.stop + count), 2 * count
             for k in left:
-                best[k].first(None if count is None else at + count + 1)
+                best[k].first(span.stop + 1)
             some = self._aligned(db, [(queries[k], best[k]) for k in left], span)
             each = zip(left, some, strict=True)
             left = [k for k, own in each if self._take(own, found[k], best[k], span)]
-            at, count = span.stop, 2 * (count or 0)
         if options.alignments > 1:
             for own, one in zip(found, best, strict=True):
                 own[:] = [each for hit in own for each in self._apart(hit, one)]

@@ -50,6 +50,9 @@ class Member:
         cells, seconds = self.speed
         return cells / seconds if seconds else 0.0
 
+    def start(self, make: Callable[[Any], SearchEngine]) -> None:
+        self.engine = make(self.device)
+
     def measure(self, subjects: SequenceSet, query: Letters) -> None:
         """Find the speed, by the beginning of a query and the shortest subjects."""
         first = int(np.searchsorted(subjects.starts[:-1], subjects.ends[-1] - PIECE))
@@ -78,6 +81,9 @@ class Share:
     first: int
     subjects: SequenceSet
     held: Any = None
+
+    def hold(self) -> None:
+        self.held = self.member.engine.hold(self.subjects)
 
     def begin(self, queries: Iterable[Letters]) -> None:
         """Queries are under way from now on."""
@@ -127,11 +133,7 @@ class TogetherSearch(SearchEngine):
     def __init__(self, devices: Iterable[Any], make: Callable[[Any], SearchEngine]) -> None:
         self.cells, self.failed = Counter(), []
         self.members = [Member(one) for one in devices]
-
-        def start(member: Member) -> None:
-            member.engine = make(member.device)
-
-        self._each([(one, start, one) for one in self.members])
+        self._each([(one, one.start, make) for one in self.members])
         # any of them may come to have all
         self.most_letters = min(one.engine.most_letters for one in self.members)
         self._worked = 0.0
@@ -198,11 +200,7 @@ class TogetherSearch(SearchEngine):
                 if stop > first:
                     held.shares.append(Share(member, first, part_of(subjects, first, stop)))
                 first = max(first, stop)
-
-            def hold(share: Share) -> None:
-                share.held = share.member.engine.hold(share.subjects)
-
-            full = self._each([(one.member, hold, one) for one in held.shares])
+            full = self._each([(one.member, one.hold) for one in held.shares])
         held.seconds, held.lost = perf_counter() - began, 0.0
 
     def _shares(self, subjects: SequenceSet) -> list[tuple[Member, int]]:
@@ -244,11 +242,10 @@ class TogetherSearch(SearchEngine):
         """Let devices do something: each has a function and its arguments.  Those that fail are
         dropped; returns whether none did."""
         futures = [(member, member.thread.submit(*job)) for member, *job in jobs]
-        errors = [(member, future.exception()) for member, future in futures]
+        errors = [(member, error) for member, future in futures if (error := future.exception())]
         for member, error in errors:
-            if error is not None:
-                self._drop(member, error)
-        return not any(error for _, error in errors)
+            self._drop(member, error)
+        return not errors
 
     def _drop(self, member: Member, error: BaseException) -> None:
         """Go on without a device that failed.  If it was the last one, or if it is another kind of

@@ -166,12 +166,8 @@ class VectorSearch(SearchEngine):
             done(len(query) * len(held.subjects.letters))
             return self._pairs.of(query, held.subjects)
         with Buffers(self.runtime, small=True) as buffers:
-            given = {
-                "query": buffers.of(rows.astype(np.uint16)),
-                "matrix": buffers.of(matrix),
-                "m": len(query),
-                "kinds": len(kinds),
-            }
+            given = {"query": buffers.of(rows.astype(np.uint16)), "matrix": buffers.of(matrix)}
+            given |= {"m": len(query), "kinds": len(kinds)}
             for width in self._widths:
                 some = left
                 if not self.local and width < WIDE:
