@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import DeviceError
 from ..opencl.buffers import RetainedBuffers
 from ..opencl.device import Runtime
-from ..planning.choose import SHARES, choose_pipeline, in_strips, low_strips, shared_rows
+from ..planning.choose import choose_pipeline
 from ..planning.plan import Plan
 from ..planning.program import Given
 from ..sequences.kmers import related
@@ -79,36 +79,23 @@ class SeveralEngine(WavefrontEngine):
         for one in self._workers:
             one.expect_path(whole, steps)
 
-    @property
-    def _joint(self) -> Plan:
-        """The plan for all devices, as if they were one with as many groups and schedulers."""
-        machine, count = self.plan.machine, len(self._runtimes)
-        plan = replace(
-            self.plan, B=count * self.plan.B, machine=machine.on(count * machine.schedulers)
-        )
-        return (self._alike and low_strips(plan, self._alike)) or plan
-
     def piped_rows(
         self, whole: Rectangle, rows: int, pieces: int = 1, pruned: bool = False
     ) -> tuple[int, int] | None:
-        if not self._speculative or self.devices == 1:
-            return super().piped_rows(whole, rows)
         (m, n), self._alike = whole.shape, 0
-        if pruned and whole.floor is not None:
+        if self._speculative and self.devices > 1 and pruned and whole.floor is not None:
             self._alike = rows * related(whole.query.read(0, m), whole.target.read(0, n))
-        given = replace(self._given(whole), plan=self._joint)
-        shares = SHARES if self._alike else 1
-        return shared_rows(given, rows, n, self.devices, max(pieces, shares * self.devices))
+        return super().piped_rows(whole, rows, pieces)
+
+    def _given(self, whole: Rectangle) -> Given:
+        return replace(super()._given(whole), devices=self.devices, alike_rows=self._alike)
 
     def pipeline(self, job: TileJob, rows_below: int) -> Any:
         if self.devices == 1:
             return super().pipeline(job, rows_below)
-        shape, given = shape_of(job), given_of(self.runtime, self._joint, job)
-        joint = choose_pipeline(shape, rows_below, given)
-        if joint is None:
+        given = given_of(self.runtime, self.plan, job)
+        given = replace(given, devices=self.devices, alike_rows=self._alike)
+        chosen = choose_pipeline(shape_of(job), rows_below, given)
+        if chosen is None:
             return None
-        count = len(self._runtimes)
-        plan = replace(joint.plan, B=max(1, joint.plan.B // count), machine=self.plan.machine)
-        each = [Given(self.plan, given.scoring, given.local, one.facts) for one in self._runtimes]
-        chosen = [in_strips(plan, joint.program.score, shape, one, linked=True) for one in each]
-        return Relay(self._runtimes, chosen, each, job, self.note_memory)
+        return Relay(self._runtimes, chosen, given, job, self.note_memory)

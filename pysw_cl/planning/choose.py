@@ -77,6 +77,13 @@ SHARES = 4
 def choose_pipeline(tile: TileShape, rows_below: int, given: Given) -> InStrips | None:
     """How the first ``tile`` of a pipeline is computed that goes on for so many rows; `in_strips`
     says how the others are.  None where tiles are better computed one by one."""
+    if given.devices > 1:  # as one device that has all groups
+        joint = choose_pipeline(tile, rows_below, given.joint)
+        if joint is None:
+            return None
+        B = max(1, joint.plan.B // given.devices)
+        each = replace(joint.plan, B=B, machine=given.plan.machine)
+        return in_strips(each, joint.program.score, tile, given, linked=True)
     plan, device, whole = given.plan, given.device, replace(tile, m=tile.m + rows_below)
     able = device.speculative and plan.form == "ticketed" and plan.lane_set.narrow is not None
     if not able or tile.moves or tile.forbidden or tile.collects or tile.rows or not rows_below:
@@ -101,25 +108,31 @@ def choose_pipeline(tile: TileShape, rows_below: int, given: Given) -> InStrips 
     return mixed if found is None else _when_built(mixed, found, whole)
 
 
-def whole_pipeline(tile: TileShape, given: Given) -> InStrips | None:
+def whole_pipeline(tile: TileShape, given: Given, pieces: int = 1) -> InStrips | None:
     """How the first tile is computed of a pipeline that sweeps all of a matrix, whose shape and
-    wishes ``tile`` has; None where its tiles are computed one by one."""
+    wishes ``tile`` has; None where its tiles are computed one by one.  ``pieces``: of several
+    devices, see `shared_rows`."""
     plan, device, (m, n) = given.plan, given.device, tile.size
-    most = plan.tile_shape(m, n)
-    if not device.speculative or not plan.captures_inside or most[0] >= m:
+    most, alone = plan.tile_shape(m, n), given.devices == 1
+    if not device.speculative or not plan.captures_inside or (alone and most[0] >= m):
         return None
-    rows = pipeline_rows(given, m, n)
-    height = m if rows is None else piped_height(*rows, most[0])
+    rows = pipeline_rows(given, m, n, pieces)
+    if rows is None:
+        return None
+    height = piped_height(*rows, most[0]) if alone else [*even_cuts(m, *rows), m][0]
     if height >= m or not may_be_wide(height, n, most):
         return None
     return choose_pipeline(replace(tile, m=height, rows=(), bottom=True), m - height, given)
 
 
-def pipeline_rows(given: Given, m: int, n: int) -> tuple[int, int] | None:
+def pipeline_rows(given: Given, m: int, n: int, pieces: int = 1) -> tuple[int, int] | None:
     """The rows of the tiles of a pipeline that computes m x n cells, and what they should be
     multiples of; None where tiles are better computed one by one.  ``depth`` tiles have at least
     the rows that the device computes at once.  Each ends where a strip of any lanes that may
-    compute it ends, and where a whole group of warps does."""
+    compute it ends, and where a whole group of warps does.  Of several devices: `shared_rows`."""
+    if given.devices > 1:
+        least = given.devices * (SHARES if given.alike_rows else 1)
+        return shared_rows(given.joint, m, n, given.devices, max(pieces, least))
     plan, device = given.plan, given.device
     usual = plan.for_size(m, n) if _follow(given, m, n) else None
     if usual is None or usual.lane_set.narrow is None:
@@ -159,18 +172,6 @@ def shared_rows(given: Given, m: int, n: int, devices: int, pieces: int) -> tupl
             if all(sum(some[k : k + tiles]) <= held for some in own for k in starts):
                 return height, unit
     return max(unit, -(-m // (devices * least))), unit
-
-
-def low_strips(plan: Plan, m: int) -> Plan | None:
-    """The plan for m pruned rows of sequences that are alike; None: the usual one.  All strips wait
-    for the one that the alignment leads through, so that a column of it should take little time:
-    they have few rows a lane.  Of many rounds of strips most cells are pruned before they wait."""
-    tuning, lanes = plan.tuning.pipeline, plan.B * plan.T
-    alpha = min(tuning.related_alpha, -(-m // lanes))
-    many = m > tuning.related_rounds * tuning.related_alpha * lanes
-    if many or plan.alpha_fixed or alpha >= plan.alpha or alpha not in plan.alphas:
-        return None
-    return replace(plan, alpha=alpha, alpha_fixed=True)
 
 
 def _follow(given: Given, m: int, n: int) -> bool:

@@ -75,6 +75,18 @@ class Given:
     #: May small matrices be held whole?  Of how many is a path wanted, too?
     holds: bool = False
     paths: int = 0
+    #: Devices like this one that compute the tiles of a pipeline in turn; and the rows of it, if
+    #: they are pruned and the sequences are alike, or 0.
+    devices: int = 1
+    alike_rows: int = 0
+
+    @property
+    def joint(self) -> Given:
+        """This one, as if all devices were one with as many groups and schedulers."""
+        count, plan, machine = self.devices, self.plan, self.plan.machine
+        plan = replace(plan, B=count * plan.B, machine=machine.on(count * machine.schedulers))
+        low = low_strips(plan, self.alike_rows) if self.alike_rows else None
+        return replace(self, plan=low or plan, devices=1)
 
     def narrow(self, columns: int) -> str | None:
         """The score file of narrow lanes for a target of so many columns; None: there are none, or
@@ -112,6 +124,18 @@ class Given:
         numbers = sizes.held_numbers(m, n)
         bytes_fit = 2 * sizes.HELD_CELL_BYTES * numbers <= self.device.largest
         return numbers <= 2 * most and bytes_fit
+
+
+def low_strips(plan: Plan, m: int) -> Plan | None:
+    """The plan for m pruned rows of sequences that are alike; None: the usual one.  All strips wait
+    for the one that the alignment leads through, so that a column of it should take little time:
+    they have few rows a lane.  Of many rounds of strips most cells are pruned before they wait."""
+    tuning, lanes = plan.tuning.pipeline, plan.B * plan.T
+    alpha = min(tuning.related_alpha, -(-m // lanes))
+    many = m > tuning.related_rounds * tuning.related_alpha * lanes
+    if many or plan.alpha_fixed or alpha >= plan.alpha or alpha not in plan.alphas:
+        return None
+    return replace(plan, alpha=alpha, alpha_fixed=True)
 
 
 def striped(plan: Plan, form: str, score: str, local: bool) -> bool:

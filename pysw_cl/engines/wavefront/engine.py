@@ -154,7 +154,7 @@ class WavefrontEngine(Engine):
         unless the device computes speculatively."""
         if not self._speculative:
             return None
-        return pipeline_rows(self._given(whole), rows, whole.shape[1])
+        return pipeline_rows(self._given(whole), rows, whole.shape[1], pieces)
 
     def tile_batch(
         self, query: View, target: View, scoring: Scoring, floor: int | None, rows: int

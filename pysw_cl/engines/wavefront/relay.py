@@ -119,19 +119,19 @@ class Feed:
 
 
 class Relay:
-    """A pipeline of several devices, with the methods of `RunningPipeline`.  ``chosen`` and
-    ``given``: see there, of each device."""
+    """A pipeline of several devices that are alike, with the methods and arguments of
+    `RunningPipeline`."""
 
     def __init__(
         self,
         runtimes: Sequence[Runtime],
-        chosen: Sequence[InStrips],
-        given: Sequence[Given],
+        chosen: InStrips,
+        given: Given,
         job: TileJob,
         note_memory: Callable[[int], None],
     ) -> None:
-        self._devices = list(zip(runtimes, chosen, given, strict=True))
-        self._note_memory, self._tuning = note_memory, chosen[0].plan.tuning.pipeline
+        self._runtimes, self._about = list(runtimes), (chosen, given)
+        self._note_memory, self._tuning = note_memory, chosen.plan.tuning.pipeline
         self.lanes: list[Lane] = []
         #: The tiles that were begun and not taken out, each with the number of its lane; what goes
         #: between tiles; the bottom edge of the last tile that was taken out.
@@ -152,7 +152,7 @@ class Relay:
             raise
 
     def accepts(self) -> bool:
-        turn = self.count % len(self._devices)
+        turn = self.count % len(self._runtimes)
         with failing(turn):
             return turn == len(self.lanes) or self.lanes[turn].accepts()
 
@@ -220,11 +220,11 @@ class Relay:
                 every.callback(lane.close, turn if turn in gone else None)
 
     def _begin(self, job: TileJob) -> None:
-        count = len(self._devices)
+        count = len(self._runtimes)
         turn, number = self.count % count, self.count // count
         with failing(turn):
             if turn == len(self.lanes):
-                lane = Lane(*self._devices[turn], job, self._note_memory)
+                lane = Lane(self._runtimes[turn], *self._about, job, self._note_memory)
                 lane.number = turn
                 self.lanes.append(lane)
             else:
