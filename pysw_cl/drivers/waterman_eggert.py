@@ -22,6 +22,7 @@ from ..planning.plan_fields import tile_shape
 from ..results.cigar import DIAGONAL, QUERY, TARGET
 from ..results.stats import Stats
 from ..sequences.view import Pairs
+from ..tiles.again import persistently
 from ..tiles.contract import Engine
 from ..tiles.edges import EdgeArray
 from ..tiles.slabs import SweepResult
@@ -58,7 +59,8 @@ def find_top(
 
     for number in range(1, count + 1):
         here = problem if tiles is None else tiles.problem
-        matrix: HeldMatrix | None = engine.hold(here, here.free, number)
+        hold = partial(engine.hold, here, here.free, number)
+        matrix: HeldMatrix | None = persistently(engine, hold)
         if matrix is not None:
             del tiles
             whole = HeldWhole(plan, *here.shape)
@@ -164,7 +166,8 @@ class _Tiles:
     def trace(self, end: Hit, progress: TopProgress) -> Path:
         """The canonical path to ``end``."""
         path = Path(end.row, end.column, between=progress.trace(end))
-        trace_back(self.engine, self.problem, self.grid, end, path)
+        trace = partial(trace_back, self.engine, self.problem, self.grid, end, path)
+        persistently(self.engine, trace, lambda: (path.row, path.column))
         self.swept.add_cost(path)
         return path
 

@@ -64,7 +64,7 @@ def _wavefront(runtime: Runtime, wishes: Wishes, others: Sequence[Runtime] = ())
     return WavefrontEngine(runtime, plan, free, row_scan)
 
 
-def _rowscan(runtime: Runtime, wishes: Wishes = None) -> Engine:
+def _rowscan(runtime: Runtime, wishes: Wishes = None, others: Sequence[Runtime] = ()) -> Engine:
     """Without wishes: for tiles of the wavefront that it computes sooner."""
     from .rowscan.engine import RowscanEngine
 
@@ -72,6 +72,10 @@ def _rowscan(runtime: Runtime, wishes: Wishes = None) -> Engine:
     if wishes is not None:
         plan = make_plan(runtime, wishes, plan)
     assert isinstance(plan, RowscanPlan)
+    if others:
+        from .several import SeveralRowscans
+
+        return SeveralRowscans([runtime, *others], plan)
     return RowscanEngine(runtime, plan)
 
 
@@ -86,8 +90,9 @@ def is_free(wishes: Wishes) -> bool:
 class Row:
     """One engine of the table."""
 
-    #: Makes the engine from the runtime of a device, if it needs one, and the wishes for its plan.
-    make: Callable[[Any, Wishes], Engine]
+    #: Makes the engine from the runtime of a device, if it needs one, the wishes for its plan, and
+    #: the runtimes of further devices.
+    make: Callable[..., Engine]
     needs_device: bool
     plan: type[Plan]
     #: The plan of a device without wishes.
@@ -118,9 +123,9 @@ def engine_for(device: Any, wishes: Wishes, timed: bool = False) -> Engine:
     row = row_of(wishes)
     if not row.needs_device:
         return row.make(None, wishes)
-    if named_apart(device) is not None and row.make is _wavefront:
+    if named_apart(device) is not None:
         runtime, *others = alike(device)
-        return _wavefront(runtime, wishes, others)
+        return row.make(runtime, wishes, others)
     runtime = get_runtime(device)
     return row.make(runtime.timed() if timed else runtime, wishes)
 

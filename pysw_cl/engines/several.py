@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from ..errors import DeviceError
@@ -19,31 +19,24 @@ from ..tiles.contract import Engine, Executor
 from ..tiles.executors import InThreads
 from ..tiles.graph import Rectangle
 from ..tiles.tile import TileJob
+from .plans import default_plan
+from .rowscan.engine import RowscanEngine
+from .rowscan.plan import RowscanPlan
 from .wavefront.engine import WavefrontEngine
 from .wavefront.relay import Relay
 from .wavefront.tile import given_of, shape_of
 
 
-class SeveralEngine(WavefrontEngine):
-    """Computes pipelines, or the tiles of sweeps, on all ``runtimes``, and paths on the first."""
+class Shared(Engine):
+    """An engine of the first of several devices, each of which has one that computes tiles, too."""
 
-    def __init__(
-        self,
-        runtimes: Sequence[Runtime],
-        plan: Plan,
-        holds: bool = False,
-        row_scan: Callable[[Runtime], Engine] | None = None,
-    ) -> None:
-        super().__init__(runtimes[0], plan, holds, row_scan)
-        self._runtimes, self.devices = list(runtimes), len(runtimes)
-        self.names: list[str] = [
-            f"{plan.device}, {k + 1} of {self.devices}" for k in range(self.devices)
-        ]
-        #: The rows that are computed now, if they are pruned and the sequences are alike, or 0.
-        self._alike = 0
-        #: Those that compute tiles of a sweep.
-        self._workers = [WavefrontEngine(one, plan, holds, row_scan) for one in runtimes]
-        for one in self._workers:
+    runtime: Runtime
+
+    def _among(self, runtimes: Sequence[Runtime], workers: Sequence[Engine]) -> None:
+        self._runtimes, self._workers, self.devices = list(runtimes), list(workers), len(runtimes)
+        name = self.plan.device
+        self.names: list[str] = [f"{name}, {k + 1} of {self.devices}" for k in range(self.devices)]
+        for one in workers:
             one.failures = self.failures
 
     def leave_out(self, error: DeviceError) -> str | None:
@@ -52,15 +45,17 @@ class SeveralEngine(WavefrontEngine):
         gone = self._runtimes.pop(error.device).info
         del self._workers[error.device], self.names[error.device]
         self.devices -= 1
-        if self.runtime is not self._runtimes[0]:  # what the first one kept went with it
-            vars(self).pop("_row_scan", None)
-            self.runtime, self._room = self._runtimes[0], RetainedBuffers()
+        if self.runtime is not self._runtimes[0]:
+            self.runtime = self._runtimes[0]
+            self._begin_anew()
         return f"{gone.index} ({gone.name})"
 
+    def _begin_anew(self) -> None:
+        """Forget what was kept on the first device, which is another one now."""
+
     def executor(self, whole: Rectangle) -> Executor | None:
-        """On devices whose tiles do not follow each other: CPUs."""
         m, n = whole.shape
-        if self._speculative or self.devices == 1 or m * n < self.plan.tuning.sweep.spread_cells:
+        if self.devices == 1 or m * n < self.plan.tuning.sweep.spread_cells:
             return None
         return InThreads(self._told, partial(left_out, self))
 
@@ -74,6 +69,44 @@ class SeveralEngine(WavefrontEngine):
         for one, name in zip(self._workers, self.names, strict=True):
             one.spans, one.stage, one.names = self.spans, self.stage, [name]
         return self._workers
+
+
+class SeveralRowscans(Shared, RowscanEngine):
+    """Computes the tiles of sweeps on all ``runtimes``, row by row."""
+
+    def __init__(self, runtimes: Sequence[Runtime], plan: RowscanPlan) -> None:
+        super().__init__(runtimes[0], plan)
+        self._among(runtimes, [RowscanEngine(one, plan) for one in runtimes])
+
+    @cached_property
+    def for_moves(self) -> WavefrontEngine:
+        made = SeveralEngine(self._runtimes, default_plan(self.runtime))
+        made.failures = self.failures
+        return made
+
+
+class SeveralEngine(Shared, WavefrontEngine):
+    """Computes pipelines, or the tiles of sweeps, on all ``runtimes``, and paths on the first."""
+
+    def __init__(
+        self,
+        runtimes: Sequence[Runtime],
+        plan: Plan,
+        holds: bool = False,
+        row_scan: Callable[[Runtime], Engine] | None = None,
+    ) -> None:
+        super().__init__(runtimes[0], plan, holds, row_scan)
+        #: The rows that are computed now, if they are pruned and the sequences are alike, or 0.
+        self._alike = 0
+        self._among(runtimes, [WavefrontEngine(one, plan, holds, row_scan) for one in runtimes])
+
+    def _begin_anew(self) -> None:
+        vars(self).pop("_row_scan", None)
+        self._room = RetainedBuffers()
+
+    def executor(self, whole: Rectangle) -> Executor | None:
+        """On devices whose tiles do not follow each other: CPUs."""
+        return None if self._speculative else super().executor(whole)
 
     def expect_path(self, whole: Rectangle, steps: tuple[int, int]) -> None:
         for one in self._workers:

@@ -243,8 +243,9 @@ class Buffers:
             there, piece = limit / 2**20, int(device.max_mem_alloc_size) / 2**20
             raise DeviceMemoryError(
                 f"{self._runtime.info.name} ran out of memory: {self.bytes / 2**20:,.1f} MiB "
-                f"needed, {there:,.1f} MiB there, {piece:,.1f} MiB in one piece; smaller tiles "
-                "need less (plan: tile_cells, traceback_tile_cells)"
+                f"needed, {there:,.1f} MiB there, {piece:,.1f} MiB in one piece; other programs "
+                "may hold some, and smaller tiles need less (plan: tile_cells, "
+                "traceback_tile_cells)"
             )
         return made
 

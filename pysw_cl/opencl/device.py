@@ -312,8 +312,7 @@ def named_apart(device: Any) -> list[Any] | None:
     if isinstance(device, str):
         name = listing.name_and_threads(device)[0].lower()
         return ["all"] if name == "all" else device.split(",") if "," in device else None
-    several = isinstance(device, list | tuple) and not any(isinstance(one, int) for one in device)
-    return list(device) if several else None
+    return list(device) if isinstance(device, list | tuple) else None
 
 
 def get_runtime(device: Any = "auto") -> Runtime:

@@ -26,7 +26,7 @@ def devices_of(device: Any) -> list[Any]:
         named = [one.index + parts.get(one.kind, "") for one in usable] or ["auto"]
     found = [get_runtime(one) for one in named]
     if not found:
-        raise DeviceError(f"device={device!r} names no device")
+        raise DeviceError(f"device={device!r} names no device; 'auto' lets the program choose")
     for a, b in combinations(list(found), 2):
         if {a, b} <= set(found) and _same(a, b):
             if not every:
@@ -47,8 +47,11 @@ def alike(device: Any) -> list[Runtime]:
     some = [one for one in found if one.facts == first.facts and one.info.kind == first.info.kind]
     if named_apart(device) != ["all"] and len(some) < len(found):
         other = next(one for one in found if one not in some)
-        said = f"{first.info.name} and {other.info.name} are not alike"
-        raise DeviceError(f"device={device!r}: {said}; one pair is computed by devices that are")
+        both = " and ".join(f"{one.info.index} ({one.info.name})" for one in (first, other))
+        raise DeviceError(
+            f"{both} are not alike, and one pair is computed by devices of one kind and size: name "
+            "only such devices, or 'all', which takes those that are like the first one"
+        )
     return some
 
 

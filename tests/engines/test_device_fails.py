@@ -25,6 +25,7 @@ JOBS: dict[str, dict[str, Any]] = {
     "both": {"plan": SMALL, "strand": "both"},
     "ends": {"plan": SMALL, "output": "ends"},
     "rows": {"plan": {"engine": "rowscan"}, "output": "ends"},
+    "path": {"plan": {"engine": "rowscan"}},
 }
 
 
@@ -50,6 +51,19 @@ def test_one_call_fails(name: str) -> None:
         told = [one.message for one in given if one.category is RecomputedWarning]
         assert one.failed == found.stats.retried == len(told) == 1, (first, calls.calls)
         assert "the device is gone" in str(told[0]) and "1 times done again" in str(found.stats)
+
+
+@pytest.mark.parametrize("plan", [SMALL, {"engine": "rowscan"}], ids=["wavefront", "rowscan"])
+def test_one_call_of_several_alignments_fails(plan: dict[str, Any]) -> None:
+    needs_lanes("vector")
+    rng, (a, b) = np.random.default_rng(2), pair(2)
+    with failing() as calls:
+        wanted = pysw_cl.align_top(a, b, k=3, plan=plan)
+    for first in rng.choice(calls.calls, 8, replace=False) + 1:
+        with failing(first=int(first)) as one, pytest.warns(RecomputedWarning, match="is gone"):
+            found = pysw_cl.align_top(a, b, k=3, plan=plan)
+        assert [*map(key, found)] == [*map(key, wanted)] and one.failed == 1
+        assert sum(each.stats.retried for each in found) == 1, (first, calls.calls)
 
 
 def test_all_calls_fail(tmp_path: Path) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from machines import CPU, GPU, Machine, fake, fake_platform
 
 import pysw_cl
-from pysw_cl.errors import DeviceError
+from pysw_cl.cli.main import main
+from pysw_cl.errors import DeviceError, Stopped
 from pysw_cl.opencl.several import devices_of
 
 
@@ -43,7 +47,9 @@ def test_all_has_each_device_once(machine: Machine, monkeypatch: pytest.MonkeyPa
         ("0:0,2:0", "both pthread, of Intel.R. OpenCL and Portable Comp"),
         ("0:1,1:0", "both H200, of NVIDIA CUDA and Portable Comp"),
         (["0:0", "7:0"], "7:0.*matches no usable device"),
-        ([], "names no device"),
+        ([], "names no device; 'auto' lets"),
+        ((), "names no device"),
+        ([["1:0"], "1:1"], "several devices, which a search and a single pair use"),
         (["1:0", "all"], "several devices, which a search and a single pair use"),
         ("1:0,", "names no device"),
     ],
@@ -60,10 +66,74 @@ def test_other_functions_take_one_device(device: Any) -> None:
         pysw_cl.align_many([("ACGT", "ACGT")], device=device)
 
 
-def test_a_pair_on_devices_that_are_not_alike(machine: Machine) -> None:
+PAIR = "ACGT", "ACGT"
+#: What computes one pair on several devices, and what else takes a device.
+PAIRS: dict[str, Callable[[Any], Any]] = {
+    "align": lambda device: pysw_cl.align(*PAIR, device=device),
+    "rowscan": lambda device: pysw_cl.align(*PAIR, device=device, plan={"engine": "rowscan"}),
+    "align_top": lambda device: pysw_cl.align_top(*PAIR, device=device),
+    "best_ends": lambda device: pysw_cl.best_ends(*PAIR, device=device),
+}
+OTHERS: dict[str, Callable[[Any], Any]] = {
+    "align_many": lambda device: pysw_cl.align_many([PAIR], device=device),
+    "search": lambda device: next(pysw_cl.search("ACGT", ["ACGT"], device=device)),
+    "predict": lambda device: pysw_cl.predict(4, 4, device=device),
+}
+BAD = ["1:0,1:0", "0:1,1:0", "1:0,7:7", "1:0,", ",", [], (), ["1:0", ["1:1"]]]
+
+
+@pytest.mark.parametrize("device", ["0:0,1:0", ["1:1", "1:0"]])
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_pair_on_devices_that_are_not_alike(machine: Machine, name: str, device: Any) -> None:
     two_platforms(machine)
-    with pytest.raises(DeviceError, match=r"H200 and pthread.* are not alike"):
-        pysw_cl.align("ACGT", "ACGT", device="0:0,1:0")
+    first, other = (
+        ("1:1 (T4)", "1:0 (H200)") if "1:1" in device else ("1:0 (H200)", "0:0 (pthread)")
+    )
+    said = re.escape(f"{first} and {other} are not alike") + ".*name only such devices"
+    with pytest.raises(DeviceError, match=said):
+        PAIRS[name](device)
+
+
+@pytest.mark.parametrize("name", [*PAIRS, *OTHERS])
+def test_each_function_refuses_what_cannot_be_used(machine: Machine, name: str) -> None:
+    two_platforms(machine)
+    for device in BAD:
+        with pytest.raises(DeviceError) as caught:
+            (PAIRS | OTHERS)[name](device)
+        assert "device" in str(caught.value) or "name it once" in str(caught.value)
+
+
+@pytest.mark.parametrize("device", [[0, 1], ["cpu", None], [b"cpu"], (0.5,), [object()]])
+@pytest.mark.parametrize("name", [*PAIRS, "search"])
+def test_a_list_with_a_wrong_type(name: str, device: Any) -> None:
+    said = f"must be a string or a pyopencl .* not {type(device[-1]).__name__}"
+    with pytest.raises(DeviceError, match=said):
+        (PAIRS | OTHERS)[name](device)
+
+
+def test_a_saved_run_refuses_them_and_goes_on(tmp_path: Path) -> None:
+    folder, how = tmp_path / "kept", {"engine": "reference", "tile_cells": 1000}
+    with pytest.raises(Stopped):
+        pysw_cl.align("ACGT" * 50, "ACGT" * 50, checkpoint=folder, plan=how, stop_after=0.0)
+    for device in ("cpu,cpu", "0:0,99:0", [], [3]):
+        with pytest.raises(DeviceError, match=r"continue with pysw_cl\.resume"):
+            pysw_cl.resume(folder, device=device)
+    assert pysw_cl.resume(folder, device="all").score == 200
+
+
+@pytest.mark.parametrize("command", ["align", "ends", "search", "predict"])
+def test_the_shell_says_it_in_a_line(
+    machine: Machine, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    two_platforms(machine)
+    path = tmp_path / "a.fa"
+    path.write_text(">a\nACGT\n")
+    alike = [] if command in ("search", "predict") else ["0:0,1:0"]
+    for device in [one for one in BAD if isinstance(one, str)] + alike:
+        assert main([command, str(path), str(path), "--device", device]) == 1
+        said = capsys.readouterr()
+        assert not said.out and said.err.startswith("pysw-cl: ") and "Traceback" not in said.err
+        assert said.err.count("\n") == 1
 
 
 def test_a_pair_on_all_devices_of_one_kind() -> None:

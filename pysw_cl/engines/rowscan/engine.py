@@ -63,7 +63,9 @@ class RowscanEngine(Engine):
 
     @cached_property
     def for_moves(self) -> WavefrontEngine:
-        return WavefrontEngine(self.runtime, default_plan(self.runtime))
+        made = WavefrontEngine(self.runtime, default_plan(self.runtime))
+        made.failures = self.failures
+        return made
 
     def tile(self, job: TileJob, capacity: int = 0) -> TileResult:
         """Compute one tile.  ``capacity``: cells that are collected at most; 0: as the job asks."""
