@@ -12,8 +12,9 @@ from ..drivers.options import AlignOptions, Output
 from ..drivers.pair_forecast import pair_forecast
 from ..drivers.problem import Mode
 from ..engines.registry import Kind, by_time, setting_of
-from ..errors import InputError, whole_number
+from ..errors import DeviceError, InputError, whole_number
 from ..opencl.device import get_runtime
+from ..opencl.several import meant
 from ..planning.model.predict import Choice, Foreseen, Prediction, choice_of, predicted
 from ..planning.plan import Plan
 from ..planning.profiles.profile import Profile
@@ -54,7 +55,10 @@ def predict(
         The query and the target.  Sequences are looked at for a few hundredths of a second at most:
         where they are similar, cells are pruned and there is a long path.  By lengths alone they
         are taken to be unrelated.
-    device, output, mode, free_ends, sub_score, gap_cost, wildcard, iupac, unknown, \
+    device :
+        As for :func:`align`, "2xNAME" for two alike, and a NAME of a profile, "NVIDIA H200" for
+        example, whose device need not be there.
+    output, mode, free_ends, sub_score, gap_cost, wildcard, iupac, unknown, \
     allow_odd_scoring, strand, query_range, target_range, prune, plan :
         As for :func:`align`.  Ranges go with sequences.  Both strands take two sweeps.
 
@@ -64,10 +68,13 @@ def predict(
         ``seconds``, their ``interval`` and ``parts``; ``first_use``, the seconds to build kernels
         on top of them; ``gcups`` (10^9 cells a second, pruned ones, too) and ``gcups_limit``;
         ``memory`` (bytes on the device), and ``too_large``: why it does not fit there, or None;
-        ``way``, ``plan`` and ``source``: what computes it, and whose times.
+        ``way``, ``plan`` and ``source``: what computes it, and whose times.  Of several ``devices``
+        their ``efficiency``, the seconds of one over theirs together, ``shares``, what the sweep's
+        seconds go to, and ``limit``, the largest of these and the other parts beside the cells.
+        The path is as for one device: several trace parts of it, and take less.
 
     Raises InputError for lengths, sequences, scorings, options and plans that cannot be used, and
-    DeviceError if there is no usable device.
+    DeviceError if there is no usable device and no profile of one, or several are not alike.
 
     Method: :mod:`pysw_cl.planning.model.times`.  Of a global comparison all cells are counted; a
     diagonal band (``max_cost`` of :func:`align`) takes less."""
@@ -108,6 +115,8 @@ def plan(
     options = made_of(AlignOptions, {**locals(), "output": "score"})
     sides = _length(m, "m"), _length(n, "n")
     prediction, setting, others = _asked(device, *sides, options, plan, None, True)
+    if setting.devices > 1:
+        raise DeviceError(f"device={device!r} means several; what they take says predict")
     return replace(choice_of(setting, prediction), devices=others)
 
 
@@ -133,8 +142,9 @@ def _asked(
     if plan is None:
         about = options.scoring, options.mode, options.output, options.free, both
         choices = by_time(device, Kind(m, n, *about))
-    (runtime, _), *others = ((get_runtime(one), seconds) for one, seconds in choices)
-    setting = setting_of(runtime, plan, options.scoring, options.mode)
+    (chosen, _), *others = choices
+    runtime, devices = meant(chosen)
+    setting = replace(setting_of(runtime, plan, options.scoring, options.mode), devices=devices)
     paths = int(path or options.output == "matches")
     setting = replace(setting, seen=replace(setting.seen, alike=path), paths=paths)
     if job is not None:
@@ -143,6 +153,9 @@ def _asked(
         corners = (float(m), float(n)) if path and not setting.local else None
         foreseen = Foreseen(1.0 + both, 1 + both, corners)
     found = predicted(setting, m, n, *runtime.profile(), foreseen, options.free)
+    if devices > 1:
+        alone = _asked(runtime, m, n, options, plan, job, prune)[0]
+        found = replace(found, efficiency=alone.seconds / (devices * found.seconds))
     return found, setting, {one.info.name: seconds for one, seconds in others}
 
 

@@ -252,7 +252,8 @@ def _blank(runtime: Runtime) -> Profile:
     if base.kernels not in ("", digest) or base.identity.driver not in ("", identity.driver):
         base = replace(shipped_for(identity).profile, parameters=base.parameters)
     own = base.identity.name == identity.name and base.identity.driver == identity.driver
-    return replace(base, identity=identity, kernels=digest, runs=base.runs if own else ())
+    base = replace(base, identity=identity, memory=runtime.facts.memory)
+    return replace(base, kernels=digest, runs=base.runs if own else ())
 
 
 def _subjects(runtime: Runtime, names: Iterable[str] | None) -> list[Subject]:

@@ -104,7 +104,7 @@ def _foreseen(args: argparse.Namespace, options: dict[str, Any]) -> tuple[Predic
 
 
 def run_predict(args: argparse.Namespace) -> int:
-    from ..opencl.device import get_runtime
+    from ..opencl.several import meant
     from ..planning.model.predict import in_words
 
     with usage(args):
@@ -117,11 +117,14 @@ def run_predict(args: argparse.Namespace) -> int:
     matrix = f"{found.shape[0]:,} x {found.shape[1]:,}"
     if pairs > 1:
         matrix = f"{pairs:,} pairs, one after the other (align compares many together, sooner)"
-    runtime = get_runtime(args.device)
+    runtime, devices = meant(args.device)
+    shares = ", ".join(f"{name} {in_words(one)}" for name, one in found.shares.items())
+    together = f"{devices}, {found.efficiency:.0%} efficient, limited by {found.limit} ({shares})"
     fits = ", which does not fit" if found.too_large else ""
     for name, text in (
         ("matrix", f"{matrix}, {cells:.3g} cells"),
         ("device", found.plan.device or runtime.info.name),
+        ("devices", together if devices > pairs == 1 else ""),
         ("time", f"{in_words(found.seconds)} ({parts})"),
         ("interval", f"{low} to {high}, nine times of ten"),
         ("first use", f"{in_words(found.first_use)} more" if found.first_use else "unknown"),

@@ -58,7 +58,8 @@ def pair_forecast(
     looks = likely_paths(given, frame, both) if m * n >= LOOKED_CELLS else []
     best = max(looks, key=lambda one: one.score, default=LikelyPath())
     if looks:
-        given = replace(given, seen=replace(given.seen, alike=True))
+        rows = m if given.devices > 1 and given.local and prune else 0
+        given = replace(given, seen=replace(given.seen, alike=True), alike_rows=rows)
     work, share = sweep_of(given, m, n), 1.0 + both
     strips = work.widest
     if given.local and strips and strips.way != CUT and strips.plan.lane_set.prunes:

@@ -22,7 +22,7 @@ from .quirks import traits_of
 _CPU = 'for the CPU (the extra "pocl"): pip install "pyopencl[pocl]"'
 _GPU = f"for a GPU: its vendor's driver, and in a container access to it ({TROUBLE})"
 #: Bits of kinds, in the order that "auto" prefers.
-_KINDS = {"gpu": 4, "accelerator": 8, "cpu": 2}
+KINDS = {"gpu": 4, "accelerator": 8, "cpu": 2}
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def describe(platform: Any, device: Any, index: str) -> DeviceInfo:
         index=index,
         platform=platform.name.strip(),
         name=device.name.strip(),
-        kind=next((name for name, bit in _KINDS.items() if device.type & bit), "other"),
+        kind=next((name for name, bit in KINDS.items() if device.type & bit), "other"),
         compute_units=int(device.max_compute_units),
         global_memory=int(device.global_mem_size),
         driver=device.driver_version.strip(),
@@ -107,7 +107,7 @@ def devices() -> list[DeviceInfo]:
 
 def preference(info: DeviceInfo) -> tuple[int, int]:
     """By which devices are sorted for "auto"."""
-    return [*_KINDS, "other"].index(info.kind), -info.compute_units
+    return [*KINDS, "other"].index(info.kind), -info.compute_units
 
 
 def _matches(text: str, info: DeviceInfo) -> bool:
@@ -167,7 +167,7 @@ def choose(text: str) -> tuple[Any, DeviceInfo]:
     kind = wanted.lower()
     if kind == "auto":
         matching = usable
-    elif kind in _KINDS:
+    elif kind in KINDS:
         matching = [pair for pair in usable if pair[1].kind == kind]
     else:
         matching = [pair for pair in usable if _matches(wanted, pair[1])]

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import combinations
+from types import SimpleNamespace
 from typing import Any
 
 from ..errors import DeviceError
+from ..planning.profiles.profile import Profile, measured
 from . import listing
 from .device import Runtime, get_runtime, named_apart
+
+#: Bytes of a device's memory where its profile does not tell; and what any usable device has.
+MEMORY = 1 << 36
+USUAL: dict[str, int] = dict.fromkeys(("compiler_available", "available", "endian_little"), 1)
+USUAL |= {"max_work_group_size": 1024, "local_mem_size": 48 << 10, "mem_base_addr_align": 4096}
 
 
 def devices_of(device: Any) -> list[Any]:
@@ -53,6 +61,42 @@ def alike(device: Any) -> list[Runtime]:
             "only such devices, or 'all', which takes those that are like the first one"
         )
     return some
+
+
+def meant(device: Any) -> tuple[Runtime, int]:
+    """The runtime of a device, for predictions, and how many alike compute a pair: "2xNAME" are two
+    like NAME, which need not be there if a profile names it ("NVIDIA H200").
+
+    Raises DeviceError, which lists the profiles, if nothing fits or nobody has measured several."""
+    counted = re.fullmatch(r"\s*([1-9]\d{0,3})\s*x\s*(\S.*)", str(device), re.IGNORECASE)
+    one, count = (counted[2], int(counted[1])) if counted else (device, 1)
+    try:
+        found = [get_runtime(one)] if named_apart(one) is None else alike(one)
+        said = f"nobody has measured {found[0].info.name}"
+    except DeviceError as error:
+        said, name = str(error), one.strip().lower() if isinstance(one, str) else ""
+        fits = (profile for profile in measured() if name in profile.identity.name.lower())
+        found = [_absent(profile) for profile in [*fits][: len(name) > 0]]
+    count *= len(found)
+    if not found or (count > 1 and not found[0].profile()[0].times):
+        names = sorted({repr(profile.identity.name) for profile in measured()})
+        raise DeviceError(f"{said}; for predictions there are profiles of {', '.join(names)}")
+    return found[0], count
+
+
+def _absent(profile: Profile) -> Runtime:
+    """The runtime of the device that a profile is of, which runs nothing."""
+    said, memory = profile.identity, profile.memory or MEMORY
+    platform = SimpleNamespace(name=said.platform or "NVIDIA CUDA", version="")
+    device = SimpleNamespace(platform=platform, name=said.name, version="", **USUAL)
+    device.type, device.driver_version = listing.KINDS.get(said.kind, 0), said.driver
+    device.max_compute_units = said.compute_units or profile.units
+    device.compute_capability_major_nv = int(*re.findall(r"sm_(\d+)\d", said.architecture))
+    device.global_mem_size, device.max_mem_alloc_size = memory, memory // 4
+    runtime = Runtime(device, listing.describe(platform, device, said.name))
+    units = {"compute_units": device.max_compute_units}
+    vars(runtime)["identity"] = replace(said, platform=platform.name, **units)
+    return runtime
 
 
 def _same(a: Runtime, b: Runtime) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from .execution import ByRows, InParts, InSections, InStrips, TileExecution
 from .facts import DeviceFacts
 from .geometry import Grid, TileShape, even_cuts, fit, may_be_wide, piped_height
-from .path_grid import lines_fit
+from .path_grid import lines_fit, special_lines
 from .plan import Plan, StriplessPlan
 from .program import Given, in_mixed_lanes, mixed_plan, planned, program_of, seldom_waits
 from .sections import Sections, first_overlap, sections_of, sooner_by_rows, span
@@ -108,18 +108,15 @@ def choose_pipeline(tile: TileShape, rows_below: int, given: Given) -> InStrips 
     return mixed if found is None else _when_built(mixed, found, whole)
 
 
-def whole_pipeline(tile: TileShape, given: Given, pieces: int = 1) -> InStrips | None:
+def whole_pipeline(tile: TileShape, given: Given) -> InStrips | None:
     """How the first tile is computed of a pipeline that sweeps all of a matrix, whose shape and
-    wishes ``tile`` has; None where its tiles are computed one by one.  ``pieces``: of several
-    devices, see `shared_rows`."""
+    wishes ``tile`` has; None where its tiles are computed one by one."""
     plan, device, (m, n) = given.plan, given.device, tile.size
     most, alone = plan.tile_shape(m, n), given.devices == 1
     if not device.speculative or not plan.captures_inside or (alone and most[0] >= m):
         return None
-    rows = pipeline_rows(given, m, n, pieces)
-    if rows is None:
-        return None
-    height = piped_height(*rows, most[0]) if alone else [*even_cuts(m, *rows), m][0]
+    rows = pipeline_rows(given, m, n) if alone else None
+    height = shared_ends(given, m, n)[0] if rows is None else piped_height(*rows, most[0])
     if height >= m or not may_be_wide(height, n, most):
         return None
     return choose_pipeline(replace(tile, m=height, rows=(), bottom=True), m - height, given)
@@ -148,25 +145,41 @@ def pipeline_rows(given: Given, m: int, n: int, pieces: int = 1) -> tuple[int, i
     return -(-at_once // (plan.tuning.pipeline.depth * quantum)) * quantum, quantum
 
 
+def shared_ends(given: Given, m: int, n: int) -> list[int]:
+    """Where the tiles end of a pipeline that several devices compute; m alone: there is none.  For
+    a path there are as many as it wants special rows."""
+    rows, pieces = None, 1
+    if given.devices > 1:
+        if given.paths:
+            pieces = len(special_lines(given.plan, m, n, given.plan.tile_shape(m, n))[0]) - 1
+        rows = pipeline_rows(given, m, n, pieces)
+    return [m] if rows is None else [*even_cuts(m, *rows), m]
+
+
 def shared_rows(given: Given, m: int, n: int, devices: int, pieces: int) -> tuple[int, int] | None:
     """As `pipeline_rows`, for several devices that compute the tiles in turn and that ``given`` has
     as one; about so many ``pieces``, if there can be.
 
     A device computes its strips in rounds of as many as it holds.  If a group of a tile has to wait
     for the next round, so do all tiles below it on the other devices, which hold places meanwhile.
-    So there are equally many tiles in each round of each device, and all groups of them fit."""
+    So there are equally many tiles in each round of each device, and all groups of them fit.  No
+    tile is larger than one of a single device may be."""
     best = given.local and seldom_waits(given.plan, n)
     plan = planned(given, TileShape(m, n), given.narrow(n), best)
     if plan is None or plan.lane_set.narrow is None or not _follow(given, m, n):
         return None
     warps, unit = warps_of(plan.lane_set, given.device, plan.B // devices), plan.strip_rows
     held, least = plan.B // (devices * warps), -(-m // plan.device_rows)
+    most = replace(given.plan, B=given.plan.B // devices).tile_shape(m, n)
     for rounds in range(least, 2 * least + 1):
         each = range(1, plan.tuning.pipeline.depth + 1)
         for tiles in sorted(each, key=lambda tiles: abs(devices * rounds * tiles - pieces)):
             height = max(unit, -(-m // (devices * rounds * tiles)))
             ends = [0, *even_cuts(m, height, unit), m]
-            groups = [-(-(end - start) // (warps * unit)) for start, end in pairwise(ends)]
+            heights = [end - start for start, end in pairwise(ends)]
+            if max(heights) > most[0] or not may_be_wide(max(heights), n, most):
+                continue
+            groups = [-(-one // (warps * unit)) for one in heights]
             own = (groups[k::devices] for k in range(devices))
             starts = range(0, rounds * tiles, tiles)
             if all(sum(some[k : k + tiles]) <= held for some in own for k in starts):

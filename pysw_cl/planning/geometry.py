@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from ..sequences.view import Pairs
 
 SHORT, LONG = 0, 1
+#: Tiles for each device down and across, where several compute them; lanes of low ones are low.
+SPREAD = 2, 12
 S = TypeVar("S")
 
 
@@ -192,6 +194,12 @@ def even_cuts(length: int, step: int, unit: int) -> list[int]:
 def may_be_wide(rows: int, columns: int, shape: tuple[int, int]) -> bool:
     """Are so many rows no wider than tiles of this ``shape``, or of no more cells?"""
     return columns <= shape[1] or rows * columns <= shape[0] * shape[1]
+
+
+def spread(shape: tuple[int, int], m: int, n: int, devices: int) -> tuple[int, int]:
+    """The shape of tiles of m x n cells that so many devices compute at once: at most `SPREAD`."""
+    down, across = (devices * pieces for pieces in SPREAD)
+    return min(shape[0], -(-m // down)), min(shape[1], -(-n // across))
 
 
 def tile_height(height: int, rows: int, quantum: int) -> int:

@@ -193,6 +193,8 @@ class _Sweeps:
             return None
         height = begun.tile.m
         count = sum(-(-(b - a) // height) for a, b in pairwise(places))
+        if shared := given.devices > 1:
+            count, places = max(2, -(-tile.m // height // given.devices)), [0, height]
         if count < 2:
             return None
         part = replace(begun.tile, m=min(height, _widest(places)))
@@ -201,7 +203,7 @@ class _Sweeps:
         own = max((one.buffers for one in ways), key=Memory.of).values()
         pooled = sum(sizes.pooled_bytes(size, device.largest) for size in own)
         buffers = {
-            "bus": sizes.bus_bytes(n, begun.plan.T, pipeline_lines(begun.plan)),
+            "bus": sizes.bus_bytes(n, begun.plan.T, pipeline_lines(begun.plan, shared)),
             "best": 4,
             "tickets": plan.tuning.pipeline.most_tiles * device.part_align,
             **begun.shared_letters,

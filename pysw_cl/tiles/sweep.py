@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from ..errors import DeviceError
-from ..planning.geometry import cuts, may_be_wide
+from ..planning.geometry import cuts, may_be_wide, spread
 from ..planning.path_grid import strip_rows
 from ..scoring.precision import LOCAL_LIMIT
 from ..sequences.view import View
@@ -27,8 +27,6 @@ from .graph import Progress, Rectangle, SweepState, TileRow
 from .slabs import BestCells, Slab, Slabs, SweepResult
 from .tile import Area, Hits, Limits, TileJob, TileResult, Want
 
-#: Tiles for each device down and across, where several compute them; lanes of low ones are low.
-PIECES = 2, 12
 #: So many cells are collected at most where fewer were too few.
 MANY = 1 << 20
 
@@ -87,12 +85,11 @@ def sweep(
 
 
 def _tile_rows(engine: Engine, state: SweepState, slab: Slab, devices: int) -> Iterator[TileRow]:
-    """The tile rows of a slab, cut for an engine, at least into `PIECES` for so many devices."""
+    """The tile rows of a slab, cut for an engine, `spread` over so many devices."""
     captures, height = engine.captures_inside and state.corridor is None, slab.rows
     rows, step = state.slabs.shape(height)
     if devices:
-        down, across = (devices * pieces for pieces in PIECES)
-        rows, step = min(rows, -(-height // down)), min(step, -(-state.n // across))
+        rows, step = spread((rows, step), height, state.n, devices)
     special_rows = () if captures else tuple(row - slab.start for row in state.edges.rows)
     special_columns = () if captures else tuple(slab.columns)
     places = [slab.start, slab.end]

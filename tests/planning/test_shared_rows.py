@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
 import pytest
@@ -11,30 +10,13 @@ from test_pipelines import SCORING, gpu
 
 from pysw_cl.planning.choose import choose_pipeline, shared_rows
 from pysw_cl.planning.facts import UNLIMITED
-from pysw_cl.planning.geometry import TileShape, even_cuts
+from pysw_cl.planning.geometry import TileShape, even_cuts, may_be_wide
+from pysw_cl.planning.model.several import in_turn
 from pysw_cl.planning.program import Given
 from pysw_cl.planning.sizes import warps_of
 
 #: Columns by which a strip lags behind the one above, and a tile behind that of another device.
 LAG, RELAY = 192, 12_000
-
-
-def rounds(groups: list[int], warps: int, devices: int, held: int, n: int) -> float:
-    """When all is done, if strips without a wait take 1.  A device computes so many groups at once,
-    in order, and begins a tile when all groups of its tile before have begun."""
-    places = [[0.0] * held for _ in range(devices)]
-    for each in places:
-        heapify(each)
-    begun, above, done = [0.0] * devices, 0.0, 0.0
-    for k, count in enumerate(groups):
-        turn = k % devices
-        for i in range(count):
-            begun[turn] = max(begun[turn], heappop(places[turn]))
-            lag = LAG * warps + RELAY * (i == 0 < k)
-            above = max(begun[turn], above + lag / n)
-            done = max(above + 1, done + LAG * warps / n)
-            heappush(places[turn], done)
-    return done
 
 
 @pytest.mark.parametrize("pieces", [1, 7, 14])
@@ -58,5 +40,9 @@ def test_no_group_waits_for_a_round(m: int, devices: int, pieces: int) -> None:
     groups = [-(-(end - start) // (warps * rows[1])) for start, end in pairwise(ends)]
     least = -(-m // (devices * B * rows[1]))
     fill = devices * B * LAG / m + len(groups) * RELAY / m
-    assert rounds(groups, warps, devices, B // warps, m) < least + fill + 0.05
-    assert pieces / 2 < len(groups) < 2 * max(pieces, devices * least)
+    lag, relay = LAG * warps / m, RELAY / m
+    assert in_turn(groups, B // warps, devices, 1.0, lag, relay) < least + fill + 0.05
+    most = plan.tile_shape(m, m)
+    assert all(b - a <= most[0] and may_be_wide(b - a, m, most) for a, b in pairwise(ends))
+    each = 1 + (not may_be_wide(m // (devices * least), m, most))  # tiles of a round
+    assert pieces / 2 < len(groups) < 2 * max(pieces, each * devices * least)

@@ -12,6 +12,7 @@ from ..plan import Plan, StriplessPlan
 from ..profiles.profile import Profile
 from ..program import Given
 from .runs import Work, sweep_of, swept_again
+from .several import together
 from .times import CUT, Machine
 
 #: A prediction is mostly off by at most this share where nobody measured the device.
@@ -58,6 +59,17 @@ class Prediction:
     plan: Plan
     #: The profile that it is from, in words.
     source: str
+    #: Devices that are alike, and the seconds of one over theirs together.
+    devices: int = 1
+    efficiency: float = 1.0
+    #: Seconds of their sweep by what they go to (`.several.together`); empty if one computes it.
+    shares: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def limit(self) -> str:
+        """What takes several devices most of the time beside cells; "size": only one computes."""
+        others = {**self.parts, **self.shares, "cells": 0.0, "sweep": 0.0}
+        return max(others, key=others.__getitem__) if self.shares else "size"
 
     @property
     def cells(self) -> int:
@@ -119,11 +131,11 @@ def predicted(
 ) -> Prediction:
     """The prediction for an m x n matrix."""
     times, work = given.plan.machine, sweep_of(given, m, n)
-    sweep, path = work.on_device.seconds(times), Work()
+    sweep, path, shares = work.on_device.seconds(times), Work(), together(given, work, m, n)
     if foreseen.path is not None:
         path = Work([], swept_again(given, m, n, foreseen.path))
     parts = {
-        "sweep": foreseen.share * sweep,
+        "sweep": foreseen.share * (sum(shares.values()) or sweep),
         "host": foreseen.sweeps * (work.seconds(times) - sweep),
         "path": path.seconds(times),
     }
@@ -137,12 +149,14 @@ def predicted(
         interval=(seconds / spread, seconds * spread),
         parts=parts,
         first_use=first_use(work, times),
-        gcups_limit=limit(given, work),
+        gcups_limit=limit(given, work) * (given.devices if shares else 1),
         memory=memory.total,
         too_large=too_large(memory, given.device),
         way="held" if widest is None else widest.way,
         plan=given.plan if widest is None else widest.plan,
         source=source,
+        devices=given.devices,
+        shares={name: foreseen.share * some for name, some in shares.items()},
     )
 
 

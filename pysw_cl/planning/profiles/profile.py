@@ -88,6 +88,9 @@ class Profile:
     runs: tuple[Mapping[str, Any], ...] = ()
     #: The share of the processors that worked for others while its times were measured.
     others: float = 0.0
+    #: Compute units that the device had, if the identity does not tell, and its bytes; or 0.
+    units: int = 0
+    memory: int = 0
 
     def facts(self) -> dict[str, Any]:
         """The profile as JSON can hold it."""
@@ -118,7 +121,7 @@ class Profile:
         if (version := facts.get("version")) != VERSION:
             raise ProfileError(f"it has version {version!r}; this pysw-cl reads version {VERSION}")
         try:
-            facts.setdefault("others", 0.0)  # older files lack it
+            facts = {"others": 0.0, "units": 0, "memory": 0, **facts}  # older files lack them
             known = {one.name: facts[one.name] for one in fields(cls)}
             identity = known["identity"] = Identity(**known["identity"])
             known["runs"] = tuple(map(dict, known["runs"]))
@@ -128,6 +131,8 @@ class Profile:
             _check("made", known["made"], str)
             _check("spread", known["spread"], float, MOST_SPREAD)
             _check("others", known["others"], float, 1.0)
+            _check("units", known["units"], int)
+            _check("memory", known["memory"], int)
             for group, most in (("parameters", MOST_VALUE), ("times", MOST_SECONDS)):
                 for subject, numbers in known[group].items():
                     for name, value in numbers.items():
@@ -303,6 +308,14 @@ def shipped_for(identity: Identity) -> Found:
         return Found(profile, source)
     wider = replace(profile, spread=max(profile.spread, OTHER_SPREAD))
     return Found(wider, f"{source}; {identity.name} has the same architecture")
+
+
+def measured() -> list[Profile]:
+    """The profiles with times of devices whose size is known, the user's first."""
+    folder = user_folder()
+    paths = [] if folder is None else sorted(folder.glob("*.json"))
+    every = (*(_read(path, "remove it") for path in paths), *_shipped())
+    return [one for one in every if one and one.times and (one.units or one.identity.compute_units)]
 
 
 @cache

@@ -1,0 +1,100 @@
+"""One pair on several devices that are alike: what computes its tiles, in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from heapq import heapreplace
+from itertools import pairwise, product
+
+import numpy as np
+
+from ..choose import shared_ends
+from ..geometry import cuts, spread
+from ..path_grid import strip_rows
+from ..plan import StriplessPlan
+from ..program import Given
+from ..sizes import warps_of
+from .runs import Work, sweep_of
+from .times import lag_of
+
+#: Seconds to copy the columns of a row that are done from one GPU to another (two H200: 0.3 ms).
+COPY = 3e-4
+
+
+def in_turn(
+    groups: Sequence[int], places: int, devices: int, width: float, lag: float, relay: float
+) -> float:
+    """When all tiles are done that devices compute in turn (`pysw_cl.engines.wavefront.relay`).  A
+    tile has so many ``groups``, and a device ``places`` for groups.  One takes a ``width`` of time,
+    and begins a ``lag`` behind the one above it, the first of a tile also a ``relay``.  A device
+    begins a tile when all groups of its tile before have begun."""
+    free = [[0.0] * places for _ in range(devices)]
+    begun, above, done = [0.0] * devices, 0.0, 0.0
+    for k, count in enumerate(groups):
+        turn = k % devices
+        for i in range(count):
+            begun[turn] = max(begun[turn], free[turn][0])
+            above = max(begun[turn], above + lag + relay * (i == 0 < k))
+            done = max(above + width, done + lag)
+            heapreplace(free[turn], done)
+    return done
+
+
+def as_free(seconds: Sequence[Sequence[float]], devices: int) -> float:
+    """When all tiles are done that free devices take (`pysw_cl.tiles.executors`), by the seconds of
+    each in rows of tiles.  One needs those above and to its left, and they come in that order."""
+    ends, free = np.zeros((len(seconds) + 1, len(seconds[0]) + 1)), [0.0] * devices
+    for row, column in sorted(np.ndindex(len(seconds), len(seconds[0])), key=sum):
+        start = max(free[0], ends[row, column + 1], ends[row + 1, column])
+        ends[row + 1, column + 1] = end = start + seconds[row][column]
+        heapreplace(free, end)
+    return float(ends[-1, -1])
+
+
+def together(given: Given, work: Work, m: int, n: int) -> dict[str, float]:
+    """Seconds that the ``work`` of a sweep takes ``given.devices``, by what they go to: "cells", if
+    all devices were always busy, "rounds" of strips that are not full, "tiles" beside their cells,
+    the "fill" of the wavefront, "edges" on their way.  Empty: one device computes it."""
+    if given.devices == 1:
+        return {}
+    relayed = given.device.speculative and not isinstance(given.plan, StriplessPlan)
+    return (_of_relay if relayed else _of_tiles)(given, work, m, n)
+
+
+def _of_relay(given: Given, work: Work, m: int, n: int) -> dict[str, float]:
+    ends, devices, strips = [0, *shared_ends(given, m, n)], given.devices, work.widest
+    if len(ends) == 2 or strips is None or strips.way != "strips":
+        return {}
+    plan, tuning = strips.plan, strips.plan.tuning.pipeline
+    line = given.plan.machine.pace(strips.subject).line(plan.alpha, strips.wave.share)
+    column = float(line.pace(strips.wave.busy, plan.chunk))
+    warps = warps_of(plan.lane_set, given.device, plan.B)
+    width, places = (n + plan.T) * column, plan.B // warps
+    lag = warps * (float(lag_of(plan.T, plan.chunk, n)) * column + float(line.hop))
+    groups = [-(-(end - start) // (warps * plan.strip_rows)) for start, end in pairwise(ends)]
+    rounds = max(-(-sum(groups[k::devices]) // places) for k in range(devices))
+    # one thread copies what is done of all tiles that are computed at once, in turns
+    relay = max(tuning.relay_columns * column, COPY * len(groups) / rounds)
+    relay += COPY + tuning.relay_seconds
+    alone, every = (in_turn(groups, places, devices, width, lag, one) for one in (0.0, relay))
+    cells, full = m / plan.strip_rows / (devices * plan.B) * width, rounds * width
+    return {"cells": cells, "rounds": full - cells, "fill": alone - full, "edges": every - alone}
+
+
+def _of_tiles(given: Given, work: Work, m: int, n: int) -> dict[str, float]:
+    plan, devices, alone = given.plan, given.devices, replace(given, devices=1, holds=False)
+    if m * n < plan.tuning.sweep.spread_cells:
+        return {}
+
+    def taken(own: Work) -> float:
+        launch = plan.machine.of("call").get("launch", 0.0)
+        return own.on_device.seconds(plan.machine) + own.counts["call", "launch"] * launch
+
+    shape = spread(plan.tile_shape(m, n), m, n, devices)
+    sides = cuts(m, shape[0], strip_rows(plan, *shape), tiles=True), cuts(n, shape[1], 1)
+    heights, widths = ([end - start for start, end in pairwise(side)] for side in sides)
+    known = {size: taken(sweep_of(alone, *size)) for size in {*product(heights, widths)}}
+    seconds = [[known[rows, columns] for columns in widths] for rows in heights]
+    every, cells = sum(map(sum, seconds)) / devices, taken(work) / devices
+    return {"cells": cells, "tiles": every - cells, "fill": as_free(seconds, devices) - every}
