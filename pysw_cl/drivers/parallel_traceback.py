@@ -38,11 +38,12 @@ class _NotNeeded(Exception):
 def trace_in_parts(
     engine: Engine, problem: Problem, grid: RestartPoints, end: Hit, path: Path
 ) -> Path:
-    """As `trace_back`, with the engine's other devices, where it has some."""
-    others, over = engine.tracers, threading.Event()
+    """As `trace_back`, with the engine's other devices, where it has some.  Each device has an
+    engine that no other thread uses: the engine of all would compute tiles on the others, too."""
+    (first, *others), over = engine.tracers or [engine], threading.Event()
     tuning = engine.plan.tuning.speculation
     long = min(end.row, end.column) >= PARTED * tuning.least_sides * tuning.side
-    anew = len(others) > 0 and long and not path.moves
+    anew = bool(others) and long and not path.moves
     guesses = _guesses(problem, grid, end, len(others) + 1) if anew else []
     if not guesses:
         return trace_back(engine, problem, grid, end, path)
@@ -61,13 +62,14 @@ def trace_in_parts(
             begun.append(threads.submit(trace_back, other, problem, grid, guess, part))
         path.after, path.until = _joining(begun[-1]), until
         try:
-            return trace_back(engine, problem, grid, end, path)
+            return trace_back(first, problem, grid, end, path)
         finally:
             over.set()
             for number, one in reversed([*enumerate(begun, 1)]):
                 if isinstance(error := one.exception(), DeviceError):
                     error.device = number
                     left_out(engine, error)
+            engine.peak_bytes = max(one.peak_bytes for one in (engine, first, *others))
 
 
 def _guesses(problem: Problem, grid: RestartPoints, end: Hit, parts: int) -> list[Hit]:

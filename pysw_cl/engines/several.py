@@ -61,7 +61,7 @@ class Shared(Engine):
 
     @property
     def tracers(self) -> Sequence[Engine]:
-        return self._told[1:]
+        return self._told
 
     @property
     def _told(self) -> Sequence[Engine]:

@@ -76,7 +76,7 @@ class Engine:
 
     @property
     def tracers(self) -> Sequence[Engine]:
-        """Engines that can trace parts of a path while this one traces another."""
+        """Engines of its devices that trace parts of a path at once, the first device's first."""
         return ()
 
     def leave_out(self, error: DeviceError) -> str | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from dataclasses import replace
@@ -19,7 +21,11 @@ import pysw_cl
 from pysw_cl.drivers import parallel_traceback
 from pysw_cl.drivers.problem import Path
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
+from pysw_cl.errors import DeviceError, RecomputedWarning
+from pysw_cl.opencl import several as named
 from pysw_cl.opencl.device import Runtime, get_runtime
+from pysw_cl.planning.execution import InStrips
+from pysw_cl.tiles.tile import TileJob, TileResult
 
 KINDS = ["similar", "inside", "long gap", "rotated", "few letters", "repeats", "unrelated"]
 WAYS: list[dict[str, Any]] = [
@@ -47,7 +53,7 @@ class Several:
         joining = parallel_traceback._joining
 
         def tracers(engine: WavefrontEngine) -> list[WavefrontEngine]:
-            return [WavefrontEngine(one, engine.plan) for one in self.runtimes]
+            return [engine, *(WavefrontEngine(one, engine.plan) for one in self.runtimes)]
 
         def all_done(front: Future[Path]) -> Callable[[Path], None]:
             join = joining(front)
@@ -90,3 +96,59 @@ def test_a_device_that_fails(lanes: str, monkeypatch: pytest.MonkeyPatch) -> Non
     with failing(several.runtimes[0].context, 0, True):
         assert key(pysw_cl.align(a, b, plan=plan)) == wanted
     assert several.left_out == 1
+
+
+def on_several(
+    monkeypatch: pytest.MonkeyPatch, before: Callable[[WavefrontEngine, TileJob], None], **plan: Any
+) -> pysw_cl.Alignment:
+    """A pair on three devices, which has the result of one; ``before`` is called with each tile and
+    its engine."""
+    devices = []
+    for k in range(3):
+        one = get_runtime(cl.Context([get_runtime("auto").device]))
+        one.traits = replace(one.traits, speculative=False)
+        one.info = replace(one.info, index=f"0:{k}")
+        devices.append(one)
+    a, b = pairs("similar", np.random.default_rng(6), 900)
+    how: dict[str, Any] = {"plan": plan_of("vector") | FINE | plan}
+    wanted, tile = key(pysw_cl.align(a, b, **how)), WavefrontEngine._in_strips
+
+    def watched(engine: WavefrontEngine, how: InStrips, job: TileJob, *more: Any) -> TileResult:
+        before(engine, job)
+        return tile(engine, how, job, *more)
+
+    monkeypatch.setattr(WavefrontEngine, "_in_strips", watched)
+    monkeypatch.setattr(named, "devices_of", lambda device: devices)
+    found = pysw_cl.align(a, b, device=["0", "1", "2"], **how)
+    assert key(found) == wanted
+    return found
+
+
+def test_those_that_fail_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first device fails while others trace, and so does the second one; not the third one."""
+    main, part_failed = threading.current_thread(), threading.Event()
+
+    def before(engine: WavefrontEngine, job: TileJob) -> None:
+        index, mine = engine.runtime.info.index, threading.current_thread() is main
+        if job.store_moves and index == "0:1" and not mine:
+            part_failed.set()
+            raise DeviceError("the second one is gone")
+        if job.store_moves and index == "0:0" and part_failed.wait(60):
+            raise DeviceError("the first one is gone")
+
+    with pytest.warns(RecomputedWarning, match="is gone"):
+        stats = on_several(monkeypatch, before).stats
+    assert sorted(one[:3] for one in stats.failed) == ["0:0", "0:1"]
+
+
+def test_an_engine_is_used_by_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though matrices of any size are spread over all devices."""
+    users = dict[int, set[int]]()
+
+    def before(engine: WavefrontEngine, job: TileJob) -> None:
+        if engine.stage == "path":
+            users.setdefault(id(engine), set()).add(threading.get_ident())
+            time.sleep(1e-3)  # parts are traced as long as others
+
+    on_several(monkeypatch, before, traceback_tile_cells=1 << 9, **{"sweep.spread_cells": 0})
+    assert len(users) == 3 and all(len(threads) == 1 for threads in users.values())
