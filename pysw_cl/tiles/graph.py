@@ -118,6 +118,8 @@ class SweepState:
             after=best.after(area),
             rows=rows,
             columns=columns,
+            rows_stay=area.column_end - area.column == self.n,
+            columns_stay=area.row_end - area.row == slab.rows,
         )
 
     def gives_bottom(self, slab: Slab) -> bool:

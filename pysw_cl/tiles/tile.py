@@ -253,6 +253,9 @@ class TileJob:
     #: Special rows and columns inside the tile (0 < row < m, 0 < column < n), sorted.
     rows: tuple[int, ...] = ()
     columns: tuple[int, ...] = ()
+    #: May these stay on the device?  Else a device that fails while they are read does them again.
+    rows_stay: bool = False
+    columns_stay: bool = False
 
     @property
     def size(self) -> tuple[int, int]:
@@ -263,7 +266,8 @@ class TileJob:
     def transposed(self) -> TileJob:
         """Rows and columns exchanged, for a symmetric scoring; of equal best cells others count."""
         known = replace(self, top=self.above, after=self.after and self.after[::-1])
-        return swapped(known, "query target", "top left", "bottom right", "rows columns")
+        stays = "rows_stay columns_stay"
+        return swapped(known, "query target", "top left", "bottom right", "rows columns", stays)
 
     @property
     def above(self) -> Edge:

@@ -265,22 +265,22 @@ class TileRun(StripsRun):
                 # the tile below may be raising this line (prune.clh): numbers are old or new
                 least = bottom.h - np.int32(job.scoring.gap_open)
                 bottom = Edge(bottom.h, np.clip(bottom.x, least, bottom.h))
-        rows = self._device_edges("bus", job.rows, grid.n, stride, 2)
-        columns = self._device_edges("crossed", job.columns, grid.m, grid.padded_rows)
+        rows = self._lines("bus", job.rows, job.rows_stay, grid.n, stride, 2)
+        columns = self._lines("crossed", job.columns, job.columns_stay, grid.m, grid.padded_rows)
         inner: Any = {"rows": rows, "columns": columns}
         return TileResult(bottom, right, **self.found(), **inner, execution=self.execution)
 
-    def _device_edges(
-        self, name: str, places: tuple[int, ...], length: int, line: int, first: int = 0
-    ) -> dict[int, DeviceEdge]:
-        """Special rows or columns, which stay in their buffer from its ``first`` pair of lines on;
-        that of a pipeline uses the memory again."""
+    def _lines(
+        self, name: str, places: tuple[int, ...], stay: bool, length: int, line: int, first: int = 0
+    ) -> dict[int, Edge | DeviceEdge]:
+        """Special rows or columns, which may ``stay`` in their buffer from its ``first`` pair of
+        lines on; that of a pipeline uses the memory again."""
         of, read = self.made[name], partial(read_beside, self.runtime)
-        how = read, self.job.floor is None, self.link is not None
-        return {
-            place: DeviceEdge(length, of, 2 * k * line, (2 * k + 1) * line, *how)
-            for k, place in enumerate(places, first)
-        }
+        how: Any = read, self.job.floor is None, self.link is not None
+        pairs = {place: (2 * k * line, (2 * k + 1) * line) for k, place in enumerate(places, first)}
+        if stay:
+            return {place: DeviceEdge(length, of, *at, *how) for place, at in pairs.items()}
+        return {place: self.edge(of, of, length, *at) for place, at in pairs.items()}
 
 
 def shape_of(job: TileJob) -> TileShape:
