@@ -18,7 +18,7 @@ from ..tiles.again import left_out
 from ..tiles.contract import Engine, Executor
 from ..tiles.executors import InThreads
 from ..tiles.graph import Rectangle
-from ..tiles.tile import TileJob
+from ..tiles.tile import TileJob, TileResult
 from .plans import default_plan
 from .rowscan.engine import RowscanEngine
 from .rowscan.plan import RowscanPlan
@@ -103,6 +103,10 @@ class SeveralEngine(Shared, WavefrontEngine):
     def _begin_anew(self) -> None:
         vars(self).pop("_row_scan", None)
         self._room = RetainedBuffers()
+
+    def tile(self, job: TileJob, capacity: int = 0) -> TileResult:
+        """Special lines are not lost with the device if it fails before the path is traced."""
+        return super().tile(replace(job, rows_stay=False, columns_stay=False), capacity)
 
     def executor(self, whole: Rectangle) -> Executor | None:
         """On devices whose tiles do not follow each other: CPUs."""

@@ -25,6 +25,7 @@ from pysw_cl.errors import DeviceError, RecomputedWarning
 from pysw_cl.opencl import several as named
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.planning.execution import InStrips
+from pysw_cl.tiles.edges import DeviceEdge
 from pysw_cl.tiles.tile import TileJob, TileResult
 
 KINDS = ["similar", "inside", "long gap", "rotated", "few letters", "repeats", "unrelated"]
@@ -99,10 +100,13 @@ def test_a_device_that_fails(lanes: str, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def on_several(
-    monkeypatch: pytest.MonkeyPatch, before: Callable[[WavefrontEngine, TileJob], None], **plan: Any
+    monkeypatch: pytest.MonkeyPatch,
+    before: Callable[[WavefrontEngine, TileJob], None],
+    after: Callable[[WavefrontEngine, TileResult], None] = lambda *_: None,
+    **plan: Any,
 ) -> pysw_cl.Alignment:
-    """A pair on three devices, which has the result of one; ``before`` is called with each tile and
-    its engine."""
+    """A pair on three devices, which has the result of one.  ``before`` is called with each engine
+    and its tile, ``after`` with the result."""
     devices = []
     for k in range(3):
         one = get_runtime(cl.Context([get_runtime("auto").device]))
@@ -115,7 +119,9 @@ def on_several(
 
     def watched(engine: WavefrontEngine, how: InStrips, job: TileJob, *more: Any) -> TileResult:
         before(engine, job)
-        return tile(engine, how, job, *more)
+        done = tile(engine, how, job, *more)
+        after(engine, done)
+        return done
 
     monkeypatch.setattr(WavefrontEngine, "_in_strips", watched)
     monkeypatch.setattr(named, "devices_of", lambda device: devices)
@@ -152,3 +158,23 @@ def test_an_engine_is_used_by_one_thread(monkeypatch: pytest.MonkeyPatch) -> Non
 
     on_several(monkeypatch, before, traceback_tile_cells=1 << 9, **{"sweep.spread_cells": 0})
     assert len(users) == 3 and all(len(threads) == 1 for threads in users.values())
+
+
+def test_the_device_of_the_sweep_fails_before_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its only tile had all special lines."""
+
+    def gone(*_: Any) -> Any:
+        raise DeviceError("it is gone")
+
+    def before(engine: WavefrontEngine, job: TileJob) -> None:
+        if job.store_moves and engine.runtime.info.index == "0:0":
+            gone()
+
+    def after(engine: WavefrontEngine, done: TileResult) -> None:
+        for line in (*done.rows.values(), *done.columns.values()):
+            if isinstance(line, DeviceEdge) and engine.runtime.info.index == "0:0":
+                line.copy = gone
+
+    with pytest.warns(RecomputedWarning, match="it is gone"):
+        found = on_several(monkeypatch, before, after, tile_cells=1 << 30)
+    assert [one[:3] for one in found.stats.failed] == ["0:0"]
