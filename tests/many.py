@@ -115,16 +115,27 @@ def expected_rows(
     return [_known[(*pair, how)] for pair in pairs]
 
 
+def outputs_of(lanes: str, scoring: Scoring) -> list[str]:
+    """The outputs that are asked for with these lanes: all of them in a CPU's usual lanes, and in
+    all lanes where scores are by match and mismatch with affine gaps.  Other scores and gaps have
+    those that tell the most: each output builds a kernel, and this does not depend on the other."""
+    by_comparison = scoring.source.compared() is not None and len(scoring.letters) <= 4
+    usual = by_comparison and scoring.gap_open > 0
+    return OUTPUTS if usual or lanes == "vector" else ["matches", "path"]
+
+
 def check(
     cases: list[Case],
     mode: str,
     free_ends: FreeEnds,
     lanes: str,
-    outputs: list[str] = OUTPUTS,
+    outputs: list[str] | None = None,
 ) -> list[Stats]:
     """Every output of every pair is the reference's, letter for letter; matches both as they are
-    counted along stored moves and forward."""
+    counted along stored moves and forward.  ``outputs`` None: those of :func:`outputs_of`."""
     scoring, pairs = cases[0].scoring, as_text(cases)
+    if outputs is None:
+        outputs = outputs_of(lanes, scoring)
     expected = expected_rows(cases, pairs, mode, free_ends)
     stats = []
     for output, forward in [(output, False) for output in outputs] + [("matches", True)]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -41,6 +42,7 @@ from helpers import (
 )
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.tiles.special_lines import SweptGrid
 
 Test = Callable[..., None]
@@ -78,11 +80,38 @@ def test_any_case(
     check(case, mode, free_ends, kernels, prune=prune, **cut)
 
 
-@differential(12, *ODD, *SCALAR)
-def test_any_case_in_odd_shapes_and_work_items(
+def with_a_matrix(scoring: Scoring) -> Scoring:
+    """This scoring, with another score for one pair of letters if all pairs have one of two."""
+    matrix = scoring.matrix.copy()
+    matrix[0, 1] -= scoring.match_mismatch is not None
+    return make_scoring(matrix, scoring.gap_open, scoring.gap_extend)
+
+
+def without_a_matrix(scoring: Scoring) -> Scoring:
+    """A scoring like this one that kernels compare letters for: (match, mismatch)."""
+    match, mismatch = scoring.matrix[0, 0], min(0, *scoring.matrix[0])
+    gaps = scoring.gap_open, scoring.gap_extend
+    return match_scoring(int(match), int(mismatch), *gaps, letters=scoring.letters)
+
+
+@differential(12, *ODD)
+def test_any_case_in_odd_shapes(
     kernels: Kernels, case: Case, mode: str, free_ends: FreeEnds, cut: dict[str, Any], prune: bool
 ) -> None:
+    """With matrices, and pruned: others would build as many kernels again.  Match and mismatch have
+    odd shapes in the contract of tiles, without pruning."""
     needs_lanes(kernels)
+    check(replace(case, scoring=with_a_matrix(case.scoring)), mode, free_ends, kernels, **cut)
+
+
+@differential(12, *SCALAR)
+def test_any_case_in_work_items(
+    kernels: Kernels, case: Case, mode: str, free_ends: FreeEnds, cut: dict[str, Any], prune: bool
+) -> None:
+    """Matrices in one of the forms, for the compiler's sake."""
+    needs_lanes(kernels)
+    if kernels.form == "two-phase":
+        case = replace(case, scoring=without_a_matrix(case.scoring))
     check(case, mode, free_ends, kernels, prune=prune, **cut)
 
 
@@ -168,14 +197,16 @@ SHAPES = [
 @pytest.mark.parametrize("mode", ["local", "global"])
 def test_shapes(kernels: Kernels, mode: str) -> None:
     needs_lanes(kernels)
-    rng = np.random.default_rng(74)
+    rng, scoring = np.random.default_rng(74), match_scoring(2, -1, 2, 1)
+    if kernels in ODD:
+        scoring = with_a_matrix(scoring)
     for m, n in SHAPES:
-        case = Case(*random_pair(rng, 4, m, n), match_scoring(2, -1, 2, 1))
+        case = Case(*random_pair(rng, 4, m, n), scoring)
         for free_ends in (NO_FREE_ENDS, (True, False, False, True)):
             check(case, mode, free_ends, kernels)
 
 
-@on(*SMALL, USUAL, *SCALAR)
+@on(*SMALL, USUAL, SCALAR[0])
 def test_nothing_in_common(kernels: Kernels) -> None:
     """Without a positive score a local alignment is empty and ends at (0, 0)."""
     needs_lanes(kernels)

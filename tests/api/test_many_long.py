@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from aligning import NO_FREE_ENDS
 from helpers import ALL_FREE_ENDS, Case, FreeEnds, match_scoring, random_scoring
-from many import LANES, align_many_stats, check, random_pairs, skip_lanes
+from many import LANES, OUTPUTS, align_many_stats, check, random_pairs, skip_lanes
 from tuned import tuned
 
 import pysw_cl
@@ -167,9 +167,9 @@ def test_row_numbers_of_32_bits(lanes: str, monkeypatch: pytest.MonkeyPatch) -> 
     rng = np.random.default_rng(4)
     scorings = match_scoring(1, -3, 3, 2), random_scoring(rng, 20)
     cases = random_pairs(rng, scorings[lanes in ("vector", "scalar32")], 110, 60)
-    check(cases, "local", NO_FREE_ENDS, lanes)
+    check(cases, "local", NO_FREE_ENDS, lanes, OUTPUTS)
     for free_ends in ALL_FREE_ENDS[:: 3 if lanes == "vector" else 7]:
-        check(cases, "global", free_ends, lanes)
+        check(cases, "global", free_ends, lanes, OUTPUTS)
 
 
 @pytest.mark.parametrize("mode", ["local", "global"])
