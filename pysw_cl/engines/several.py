@@ -104,6 +104,11 @@ class SeveralEngine(Shared, WavefrontEngine):
         vars(self).pop("_row_scan", None)
         self._room = RetainedBuffers()
 
+    @property
+    def tracers(self) -> Sequence[Engine]:
+        apart = not self._speculative or self.plan.tuning.traceback.gpu_parts
+        return super().tracers if apart else ()
+
     def tile(self, job: TileJob, capacity: int = 0) -> TileResult:
         """Special lines are not lost with the device if it fails before the path is traced."""
         return super().tile(replace(job, rows_stay=False, columns_stay=False), capacity)
@@ -113,8 +118,9 @@ class SeveralEngine(Shared, WavefrontEngine):
         return None if self._speculative else super().executor(whole)
 
     def expect_path(self, whole: Rectangle, steps: tuple[int, int]) -> None:
-        for one in self._workers:
-            one.expect_path(whole, steps)
+        super().expect_path(whole, steps)
+        for one in self._runtimes[1:]:  # what others build for the first one
+            one.building.update(self._runtimes[0].building)
 
     def piped_rows(
         self, whole: Rectangle, rows: int, pieces: int = 1, pruned: bool = False

@@ -130,6 +130,7 @@ class TracebackTuning:
     pieces: int = tunable(
         16, 2, 1024, "a level of the grid cuts a side: it computes 1/16 of the level above again"
     )
+    gpu_parts: int = tunable(0, 0, 1, "1: GPUs, too, trace a path in parts; nobody measured it yet")
     least_side: int = tunable(2048, 1, 1 << 30, "smaller cells of the grid only add launches")
     least_columns: int = tunable(16, 1, 1 << 20, "columns of a tile with moves at least")
     read_moves: int = tunable(1 << 15, 1, 1 << 30, "read at once: a ready device waits for no more")

@@ -186,10 +186,10 @@ class Relay:
         while feed is not None and not feed.ended.wait(0.1):
             self._check()
         with failing(turn):  # the edge is there if the device fails later
-            result = self.lanes[turn].take(feed is None)
+            result = self.lanes[turn].take(bottom or feed is None)
         if feed is not None:
             self._feeds.remove(feed)
-            result.bottom = feed.edge()
+            result.bottom = feed.edge() if result.bottom is None else result.bottom
         del self._begun[0]
         self._bottom = result.bottom
         return result
