@@ -32,7 +32,7 @@ SECTIONS = {
 PLANS: dict[str, dict[str, Any]] = {
     "usual": {},
     "small strips": {"lanes": "vector", "T": 4, "alpha": 2, "B": 2, "chunk": 20},
-    "two phases": {"lanes": "vector32", "T": 2, "alpha": 2, "form": "two-phase", "chunk": 7},
+    "two phases": {"lanes": "vector", "T": 4, "alpha": 2, "form": "two-phase", "chunk": 7},
     "wider strips": {"T": 16, "alpha": 3, "chunk": 40},
     "32 bits": {"lanes": "vector32", "T": 4, "alpha": 2, "B": 3},
     "scalars": {"lanes": "scalar32", "T": 2, "alpha": 2, "B": 3},
