@@ -58,14 +58,14 @@ def key(found: Any) -> tuple[Any, ...]:
 
 def rows_of(args: argparse.Namespace) -> Iterator[Row]:
     names = {"one": args.devices.split(",")[0], "all": args.devices}
-    known, scores = set[str](), dict[str, float]()
+    scores = dict[str, float]()
     for kind, m, n, options, bar in CASES:
         if n > args.most or not kind.startswith(args.only):
             continue
         a, b = pair_of(kind, m, n)
         seconds: dict[str, list[float]] = {name: [] for name in names}
         results = {}
-        for turn in range(kind in known, args.runs + 1):  # what was built is not built again
+        for turn in range(args.runs + 1):
             for name, device in names.items():
                 started = time.perf_counter()
                 results[name] = pysw_cl.align(a, b, device=device, **SCORING, **options)
@@ -76,7 +76,6 @@ def rows_of(args: argparse.Namespace) -> Iterator[Row]:
         one, every = (median(seconds[name]) for name in names)
         speed = m * n / every / 1e12
         missed, content = " missed" if one / every < bar else "", kind.partition(",")[0]
-        known.add(kind)
         if options["output"] == "score":
             scores[content] = every
         elif content in scores:
