@@ -68,7 +68,8 @@ def meant(device: Any) -> tuple[Runtime, int]:
     like NAME, which need not be there if a profile names it ("NVIDIA H200").
 
     Raises DeviceError, which lists the profiles, if nothing fits or nobody has measured several."""
-    counted = re.fullmatch(r"\s*([1-9]\d{0,3})\s*x\s*(\S.*)", str(device), re.IGNORECASE)
+    name = device if isinstance(device, str) else ""
+    counted = re.fullmatch(r"\s*([1-9]\d{0,3})\s*x\s*(\S.*)", name, re.IGNORECASE)
     one, count = (counted[2], int(counted[1])) if counted else (device, 1)
     try:
         found = [get_runtime(one)] if named_apart(one) is None else alike(one)

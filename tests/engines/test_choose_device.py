@@ -285,7 +285,7 @@ def test_a_broken_device_and_its_calls(devices: list[Any], monkeypatch: pytest.M
         raise DeviceError("no device any more")
 
     devices += [broken, runtime]
-    for module in ("api.predict", "engines.registry"):
+    for module in ("api.predict", "engines.registry", "opencl.several"):
         monkeypatch.setattr(f"pysw_cl.{module}.get_runtime", registry.get_runtime)
     said = pysw_cl.plan(72, 72)
     assert said.devices == {runtime.info.name: 2.0} and "; 2 s on " in str(said)
