@@ -71,7 +71,7 @@ def predict(
         ``way``, ``plan`` and ``source``: what computes it, and whose times.  Of several ``devices``
         their ``efficiency``, the seconds of one over theirs together, ``shares``, what the sweep's
         seconds go to, and ``limit``, the largest of these and the other parts beside the cells.
-        The path is as for one device: several trace parts of it, and take less.
+        The path is as for one device; several CPUs trace it in parts, which takes less.
 
     Raises InputError for lengths, sequences, scorings, options and plans that cannot be used, and
     DeviceError if there is no usable device and no profile of one, or several are not alike.

@@ -73,7 +73,7 @@ def trace_in_parts(
 
 
 def _guesses(problem: Problem, grid: RestartPoints, end: Hit, parts: int) -> list[Hit]:
-    """Cells that cut the path to ``end`` into about even parts, the first one of the path first;
+    """Cells that cut the path to ``end`` into about even parts, in the order of the path;
     none where lines of the grid are on a device."""
     if not isinstance(grid, SweptGrid):
         return []

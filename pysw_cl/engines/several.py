@@ -86,7 +86,7 @@ class SeveralRowscans(Shared, RowscanEngine):
 
 
 class SeveralEngine(Shared, WavefrontEngine):
-    """Computes pipelines, or the tiles of sweeps, on all ``runtimes``, and paths on the first."""
+    """Computes pipelines, or the tiles of sweeps, on all ``runtimes``; paths, see `tracers`."""
 
     def __init__(
         self,
