@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -24,6 +25,7 @@ import spans
 from failing import failing
 
 import pysw_cl
+from pysw_cl.engines.wavefront import relay
 from pysw_cl.engines.wavefront.kernel import MOST
 from pysw_cl.engines.wavefront.relay import Lane, Relay
 from pysw_cl.errors import Stopped
@@ -119,13 +121,7 @@ def with_a_fault(
     ):
         warnings.simplefilter("always")
         found = run()
-    for lane in HANGING:  # kernels that nobody could tell to end
-        assert isinstance(lane, Lane)
-        with Buffers(lane.runtime.beside(7)) as buffers:
-            buffers.write(lane.there, np.full(lane._most_tiles, MOST, np.int32))
-            lane.runtime.beside(7).queue.finish()
-        lane.close()
-    HANGING.clear()
+    end_kernels()
     faults[0] += calls.failed
     told = [one for one in given if "the device is gone" in str(one.message)]
     stats = found.stats
@@ -135,26 +131,41 @@ def with_a_fault(
     return found
 
 
-def hangs(rng: np.random.Generator, devices: list[Runtime]) -> None:
-    """A device that computes nothing any more is left out."""
+def end_kernels() -> None:
+    """End kernels of devices that were left out, which nobody could tell to end."""
+    for lane in HANGING:
+        assert isinstance(lane, Lane)
+        with Buffers(lane.runtime.beside(7)) as buffers:
+            buffers.write(lane.there, np.full(lane._most_tiles, MOST, np.int32))
+            lane.runtime.beside(7).queue.finish()
+        lane.close()
+    HANGING.clear()
+
+
+def hangs(rng: np.random.Generator, devices: list[Runtime], name: str) -> None:
+    """A device that computes nothing any more, or to which nothing is copied, is left out.
+    ``name``: of the method that says so, or that does not come back."""
     a, b = ("".join(rng.choice([*"ACGT"], 300)) for _ in "ab")
     plan = {**PLANS[0], "form": "ticketed", "pipeline.least_cells": 0, "pipeline.depth": 2}
     plan |= {"sweep.hang_seconds": 0.2, "sweep.tell_seconds": 0.05, "tile_cells": 1 << 14}
-    real, gone = Lane.done, devices[1].context
+    real, gone, over = getattr(Lane, name), devices[1].context, threading.Event()
 
-    def done(self: Lane) -> bool:
-        """Nothing on this device is ever known to be done."""
-        return False if self.runtime.context == gone else real(self)
+    def instead(self: Lane, *given: Any) -> Any:
+        if self.runtime.context != gone:
+            return real(self, *given)
+        return None if name == "done" else over.wait()
 
     several.devices_of = lambda device: devices  # type: ignore[assignment]
-    Lane.done = done  # type: ignore[method-assign]
+    relay.LOST_SECONDS = 0.2
+    setattr(Lane, name, instead)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = pysw_cl.align(a, b, device=["0", "1"], output="ends", plan=plan)
     finally:
-        Lane.done = real  # type: ignore[method-assign]
-        HANGING.clear()
+        setattr(Lane, name, real)
+        over.set()
+        end_kernels()
     assert len(found.stats.failed) == 1, found.stats
     assert key(found) == key(pysw_cl.align(a, b, device="auto", output="ends"))
 
@@ -171,9 +182,10 @@ def main(seconds: float, seed: int) -> None:
         begin(self, *given)
 
     Relay.__init__ = noted  # type: ignore[method-assign]
-    rng, devices, until = np.random.default_rng(seed), runtimes(3), time.monotonic() + seconds
-    cases = tiles = 0
-    hangs(rng, devices)
+    rng, devices, cases, tiles = np.random.default_rng(seed), runtimes(3), 0, 0
+    for name in ("done", "tell"):
+        hangs(rng, devices, name)
+    until = time.monotonic() + seconds
     while time.monotonic() < until:
         tiles += compared(rng, devices)
         cases += 1

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -45,15 +46,25 @@ class Lane(RunningPipeline):
     #: For each tile, how many columns of the row above it are there.
     there: Any = None
 
+    @cached_property
+    def copies(self) -> Runtime:
+        """Its queue for what is copied while tiles are computed."""
+        return self.runtime.beside(COPIES)
+
     def _row_above(self, job: TileJob) -> tuple[int, tuple[Any, int] | None]:
         if self.there is None:
             self.there = self._own.sent(np.full(self._most_tiles, NONE, np.int32))
             self.runtime.queue.finish()
         return 2 * self._count, None if job.top is not None else (self.there, self._count)
 
-    def tell(self, tile: int, columns: int, queue: int) -> None:
-        """So many columns of the row above a tile are there."""
-        side = self.runtime.beside(queue)
+    @property
+    def places(self) -> int:
+        """The groups that run at once."""
+        assert self._last is not None
+        return self.plan.B // self._last.program.warps
+
+    def tell(self, tile: int, columns: int, side: Runtime) -> None:
+        """So many columns of the row above a tile are there; on the queue of ``side``."""
         with Buffers(side) as buffers:
             buffers.write(self.there, np.array([columns], np.int32), 4 * tile)
             side.queue.finish()
@@ -69,37 +80,51 @@ def failing(turn: int) -> Iterator[None]:
         raise
 
 
-class Feed:
-    """What goes from the bottom row of a tile to the row above the tile ``to``, which has a
-    ``number`` on its device."""
+class Place:
+    """Where the thread that copies is: at which device, and since when; and shall it end?"""
 
-    def __init__(
-        self, source: TileRun, to: TileRun, lane: Lane, number: int, turns: tuple[int, int]
-    ) -> None:
-        self.source, self.to, self.lane, self.number, self.turns = source, to, lane, number, turns
+    def __init__(self) -> None:
+        self.turn, self.since, self.over = 0, time.monotonic(), threading.Event()
+
+    @contextmanager
+    def at(self, turn: int) -> Iterator[None]:
+        if self.over.is_set():  # memory of devices may be released
+            raise DeviceError("the pipeline has ended")
+        self.turn, self.since = turn, time.monotonic()
+        with failing(turn):
+            yield
+
+
+class Feed:
+    """What goes from the bottom row of a tile of the lane ``above`` to the row above the newest
+    tile of ``lane``, which has a ``number`` there."""
+
+    def __init__(self, source: TileRun, above: Lane, lane: Lane, number: int) -> None:
+        self.source, self.above, self.to = source, above, lane.newest
+        self.lane, self.number = lane, number
         self._columns, self.ended = 0, threading.Event()
         #: What was copied of H and X.
         self._cells = np.empty((2, source.grid.n), np.int32)
 
-    def step(self, least: int) -> None:
+    def step(self, least: int, place: Place) -> None:
         """Copy what is done since the last call, ``least`` columns or the rest."""
         source, to, n = self.source, self.to, self.source.grid.n
-        with failing(self.turns[0]):
+        with place.at(self.above.number):
             start, done = self._columns, self._done()
             if done < min(n, start + least):
                 return
             to.began = to.began if start else time.perf_counter()  # it has waited so far
-            with Buffers(source.runtime.beside(COPIES)) as buffers:
+            with Buffers(self.above.copies) as buffers:
                 line = 2 * source.stride * int(source.lines[-1]) + start
                 for cells, half in zip(self._cells, (0, source.stride), strict=True):
                     cells[start:done] = buffers.read(source.made["bus"], done - start, line + half)
-        side = to.runtime.beside(COPIES)
-        with failing(self.turns[1]), Buffers(side) as buffers:
+        side = self.lane.copies
+        with place.at(self.lane.number), Buffers(side) as buffers:
             line = 2 * to.stride * int(to.lines[0]) + start
             for cells, half in zip(self._cells, (0, to.stride), strict=True):
                 buffers.write(to.made["bus"], cells[start:done], 4 * (line + half))
             side.queue.finish()
-            self.lane.tell(self.number, done if done < n else MOST, COPIES)
+            self.lane.tell(self.number, done if done < n else MOST, side)
         self._columns = done
         if done == n:
             self.ended.set()
@@ -114,7 +139,7 @@ class Feed:
         if source.done or not running(source.runtime, source.event):
             return source.grid.n
         at = (source.grid.strips - 1) * source.execution.progress_words + ProgressWord.COLUMNS
-        with Buffers(source.runtime.beside(COPIES)) as buffers:
+        with Buffers(self.above.copies) as buffers:
             return min(source.grid.n, int(buffers.read(source.made["progress"], 1, at)[0]))
 
 
@@ -132,6 +157,7 @@ class Relay:
     ) -> None:
         self._runtimes, self._about = list(runtimes), (chosen, given)
         self._note_memory, self._tuning = note_memory, chosen.plan.tuning.pipeline
+        self._sweeps = chosen.plan.tuning.sweep
         self.lanes: list[Lane] = []
         #: The tiles that were begun and not taken out, each with the number of its lane; what goes
         #: between tiles; the bottom edge of the last tile that was taken out.
@@ -139,9 +165,9 @@ class Relay:
         self._feeds: list[Feed] = []
         self._bottom: Edge | None = None
         self._last: TileRun | None = None
-        self.count = 0
-        #: Does the thread end?  The error that ended it.
-        self._over, self._error = threading.Event(), list[BaseException]()
+        self.count, self._place = 0, Place()
+        #: The error that ended the thread.
+        self._error = list[BaseException]()
         self._thread = threading.Thread(target=self._copy, name="relay", daemon=True)
         try:
             self._begin(job)
@@ -153,8 +179,18 @@ class Relay:
 
     def accepts(self) -> bool:
         turn = self.count % len(self._runtimes)
+        if turn == len(self.lanes):
+            return True
+        lane = self.lanes[turn]
+        # A driver has fewer channels to a device than we have queues, and what is in a channel
+        # waits for the launch before it to begin.  So a launch never waits for groups that wait
+        # for a copy: it would be in front of that copy.
+        feeds = [feed for feed in self._feeds if feed.lane is lane and not feed.ended.is_set()]
+        waiting = sum(feed.to.groups for feed in feeds)
+        if waiting and waiting + max(run.groups for _, run in self._begun) > lane.places:
+            return False
         with failing(turn):
-            return turn == len(self.lanes) or self.lanes[turn].accepts()
+            return lane.accepts()
 
     def put(self, job: TileJob, last: bool) -> bool:
         if not last and any(job.size[0] % lane.plan.strip_rows for lane in self.lanes):
@@ -186,10 +222,10 @@ class Relay:
         while feed is not None and not feed.ended.wait(0.1):
             self._check()
         with failing(turn):  # the edge is there if the device fails later
-            result = self.lanes[turn].take(bottom or feed is None)
+            result = self.lanes[turn].take(feed is None)
         if feed is not None:
             self._feeds.remove(feed)
-            result.bottom = feed.edge() if result.bottom is None else result.bottom
+            result.bottom = feed.edge()
         del self._begun[0]
         self._bottom = result.bottom
         return result
@@ -205,16 +241,16 @@ class Relay:
 
     def close(self, lost: int | None = None) -> None:
         """As `RunningPipeline.close`; kernels that wait for a row above end with any result."""
-        self._over.set()
+        self._place.over.set()
         if self._thread.ident is not None:
             self._thread.join(None if lost is None else LOST_SECONDS)
         gone = {lost}
         for feed in self._feeds:
-            if not feed.ended.is_set() and feed.turns[1] not in gone:
+            if not feed.ended.is_set() and feed.lane.number not in gone:
                 try:
-                    feed.lane.tell(feed.number, MOST, ENDS)
+                    feed.lane.tell(feed.number, MOST, feed.lane.runtime.beside(ENDS))
                 except DeviceError:  # its kernel may wait for ever
-                    gone.add(feed.turns[1])
+                    gone.add(feed.lane.number)
         with ExitStack() as every:
             for turn, lane in enumerate(self.lanes):
                 every.callback(lane.close, turn if turn in gone else None)
@@ -226,30 +262,35 @@ class Relay:
             if turn == len(self.lanes):
                 lane = Lane(self._runtimes[turn], *self._about, job, self._note_memory)
                 lane.number = turn
+                assert lane.copies  # made by this thread, and kept for later pipelines
                 self.lanes.append(lane)
             else:
                 lane = self.lanes[turn]
                 lane.put(job, last=True)
         run = lane.newest
         if self._last is not None:
-            turns = (self.count - 1) % count, turn
-            self._feeds.append(Feed(self._last, run, lane, number, turns))
+            self._feeds.append(Feed(self._last, self.lanes[turn - 1], lane, number))
         self._last = run
         self._begun.append((turn, run))
         self.count += 1
 
     def _check(self) -> None:
-        """Raise the error of the thread that copies."""
+        """Raise the error of the thread that copies, or of the device that it waits for."""
         if self._error:
             raise self._error[0]
+        place, most = self._place, self._sweeps.hang_seconds
+        if time.monotonic() > place.since + most:
+            with failing(place.turn):
+                raise self.lanes[place.turn].lost(f"a copy has taken {most:g} s")
 
     def _copy(self) -> None:
         """Copy rows from device to device, and the best score, until all is over."""
         share_at, tuning = 0.0, self._tuning
         try:
-            while not self._over.is_set():
+            while not self._place.over.is_set():
                 for feed in [feed for feed in self._feeds if not feed.ended.is_set()]:
-                    feed.step(tuning.relay_columns)
+                    feed.step(tuning.relay_columns, self._place)
+                self._place.since = time.monotonic()
                 if time.monotonic() >= share_at:
                     self._share()
                     share_at = time.monotonic() + tuning.share_seconds
@@ -261,12 +302,12 @@ class Relay:
         """Tell all devices the best score, so that all prune with it."""
         found = []
         for turn, lane in enumerate(list(self.lanes)):
-            side = lane.runtime.beside(COPIES)
-            with failing(turn), Buffers(side) as buffers:
+            side = lane.copies
+            with self._place.at(turn), Buffers(side) as buffers:
                 found.append((int(buffers.read(lane.shared_best, 1)[0]), side, lane.shared_best))
         best = max(score for score, *_ in found)
         for turn, (score, side, shared) in enumerate(found):
             if score < best:
-                with failing(turn), Buffers(side) as buffers:
+                with self._place.at(turn), Buffers(side) as buffers:
                     buffers.write(shared, np.array([best], np.int32))
                     side.queue.finish()

@@ -229,8 +229,13 @@ class TileRun(StripsRun):
         if self.program.form != "ticketed":
             self._two_phase()
             return
-        self.event = self.kernel.launch(self.strip_groups // self.program.warps, self.program.group)
+        self.event = self.kernel.launch(self.groups, self.program.group)
         self.launches, self.began = 1, time.perf_counter()
+
+    @property
+    def groups(self) -> int:
+        """The number of work-groups of the launch (ticketed form)."""
+        return self.strip_groups // self.program.warps
 
     @property
     def tickets(self) -> int:
