@@ -104,11 +104,6 @@ class SeveralEngine(Shared, WavefrontEngine):
         vars(self).pop("_row_scan", None)
         self._room = RetainedBuffers()
 
-    @property
-    def tracers(self) -> Sequence[Engine]:
-        apart = not self._speculative or self.plan.tuning.traceback.gpu_parts
-        return super().tracers if apart else ()
-
     def tile(self, job: TileJob, capacity: int = 0) -> TileResult:
         """Special lines are not lost with the device if it fails before the path is traced."""
         return super().tile(replace(job, rows_stay=False, columns_stay=False), capacity)

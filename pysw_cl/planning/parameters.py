@@ -78,7 +78,7 @@ class PipelineTuning:
     least_cells: int = tunable(1 << 43, 0, 1 << 62, "seconds on a GPU; below, one tile is as fast")
     most_columns: int = tunable(1 << 26, 1, 1 << 31, "as long as a launch takes: half a minute")
     depth: int = tunable(7, 1, 64, "tiles computed at once: they share the rows of a busy device")
-    relay_depth: int = tunable(3, 1, 64, "of one of several devices, as drivers have few channels")
+    relay_depth: int = tunable(5, 1, 64, "of one of several devices, as drivers have few channels")
     more: int = tunable(2, 1, 64, "tiles begun beside those, as the host is late now and then")
     relay_columns: int = tunable(1 << 13, 1, 1 << 26, "copied from device to device at least")
     relay_seconds: float = tunable(2e-4, 0, 1, "between two looks at what is to be copied")
@@ -131,7 +131,6 @@ class TracebackTuning:
     pieces: int = tunable(
         16, 2, 1024, "a level of the grid cuts a side: it computes 1/16 of the level above again"
     )
-    gpu_parts: int = tunable(0, 0, 1, "1: GPUs, too, trace a path in parts; nobody measured it yet")
     least_side: int = tunable(2048, 1, 1 << 30, "smaller cells of the grid only add launches")
     least_columns: int = tunable(16, 1, 1 << 20, "columns of a tile with moves at least")
     read_moves: int = tunable(1 << 15, 1, 1 << 30, "read at once: a ready device waits for no more")

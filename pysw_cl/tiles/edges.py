@@ -155,8 +155,9 @@ class EdgeArray(Source):
     def __init__(self, length: int) -> None:
         self._length = length
         self._cells: Source | None = None
-        #: The same, if their arrays do not belong to whoever wrote them.
+        #: The same, if their arrays do not belong to whoever wrote them; how many have a value.
         self._own: Edge | None = None
+        self._filled = 0
 
     def __len__(self) -> int:
         return self._length
@@ -167,7 +168,15 @@ class EdgeArray(Source):
         if self._cells is None:
             level = repeated(UNREACHABLE, self._length)
             self._cells = Edge(level, level)
+        if self._own is not None:
+            self._fill(self._own, self._length)
         return self._cells
+
+    def _fill(self, own: Edge, stop: int) -> None:
+        """Give the cells before ``stop`` a value that have none."""
+        if self._filled < stop:
+            own.h[self._filled : stop] = own.x[self._filled : stop] = UNREACHABLE
+            self._filled = stop
 
     def write(self, start: int, edge: Edge | DeviceEdge) -> None:
         """Store the cells from ``start + 1`` on.  All cells at once, if they stay valid, are stored
@@ -176,10 +185,17 @@ class EdgeArray(Source):
             self._cells, self._own = edge, None
             return
         if self._own is None:
-            cells = self.cells.read(0, self._length)
-            self._cells = self._own = Edge(cells.h.copy(), cells.x.copy())
-        edge, stop = edge.read(0, len(edge)), start + len(edge)
-        self._own.h[start:stop], self._own.x[start:stop] = edge.h, edge.x
+            before, own = self._cells, Edge(*np.empty((2, self._length), np.int32))
+            self._cells, self._own, self._filled = own, own, 0
+            if before is not None:
+                self._store(own, 0, before.read(0, self._length))
+        self._store(self._own, start, edge.read(0, len(edge)))
+
+    def _store(self, own: Edge, start: int, edge: Edge) -> None:
+        stop = start + len(edge)
+        self._fill(own, start)
+        own.h[start:stop], own.x[start:stop] = edge.h, edge.x
+        self._filled = max(self._filled, stop)
 
     def read(self, start: int, stop: int) -> Edge:
         return self.cells.read(start, stop)

@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -46,10 +45,8 @@ class Lane(RunningPipeline):
     #: For each tile, how many columns of the row above it are there.
     there: Any = None
 
-    @cached_property
-    def copies(self) -> Runtime:
-        """Its queue for what is copied while tiles are computed."""
-        return self.runtime.beside(COPIES)
+    #: Its queue for what is copied while tiles are computed.
+    copies: Runtime
 
     def _row_above(self, job: TileJob) -> tuple[int, tuple[Any, int] | None]:
         if self.there is None:
@@ -169,6 +166,8 @@ class Relay:
         #: The error that ended the thread.
         self._error = list[BaseException]()
         self._thread = threading.Thread(target=self._copy, name="relay", daemon=True)
+        for runtime in self._runtimes:  # made first, and kept for later pipelines of this thread
+            runtime.beside(COPIES)
         try:
             self._begin(job)
             self._thread.start()
@@ -262,7 +261,7 @@ class Relay:
             if turn == len(self.lanes):
                 lane = Lane(self._runtimes[turn], *self._about, job, self._note_memory)
                 lane.number = turn
-                assert lane.copies  # made by this thread, and kept for later pipelines
+                lane.copies = lane.runtime.beside(COPIES)
                 self.lanes.append(lane)
             else:
                 lane = self.lanes[turn]
