@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,13 +53,13 @@ def trace_in_parts(
             raise _NotNeeded
 
     with ThreadPoolExecutor(len(guesses)) as threads:
-        begun, until = list[Future[Path]](), (0, 0)
+        begun, until = list[Future[_Traced]](), (0, 0)
         for other, guess in zip(others, guesses, strict=False):
             part = Path(guess.row, guess.column, between=between)
             if begun:
                 part.after, part.until = _joining(begun[-1]), until
             until = guess.row, guess.column
-            begun.append(threads.submit(trace_back, other, problem, grid, guess, part))
+            begun.append(threads.submit(_traced, other, problem, grid, guess, part))
         path.after, path.until = _joining(begun[-1]), until
         try:
             return trace_back(first, problem, grid, end, path)
@@ -70,6 +70,24 @@ def trace_in_parts(
                     error.device = number
                     left_out(engine, error)
             engine.peak_bytes = max(one.peak_bytes for one in (engine, first, *others))
+
+
+class _Traced(NamedTuple):
+    """A part that is traced, with its moves, and the cell that each of them begins at."""
+
+    path: Path
+    moves: NDArray[np.uint8]
+    rows: NDArray[np.int32]
+    columns: NDArray[np.int32]
+
+
+def _traced(engine: Engine, problem: Problem, grid: RestartPoints, end: Hit, path: Path) -> _Traced:
+    path = trace_back(engine, problem, grid, end, path)
+    moves = np.concatenate([np.zeros(0, np.uint8), *path.moves])
+    rows, columns = (
+        np.cumsum(moves[::-1] != other, dtype=np.int32)[::-1] for other in (TARGET, QUERY)
+    )
+    return _Traced(path, moves, path.row + rows, path.column + columns)
 
 
 def _guesses(problem: Problem, grid: RestartPoints, end: Hit, parts: int) -> list[Hit]:
@@ -101,24 +119,16 @@ def _highest(grid: SweptGrid, row: int, column: int, near: int) -> Hit:
     return Hit(int(cells.max()), *((row, place) if row in grid.rows else (place, column)))
 
 
-def _joining(front: Future[Path]) -> Callable[[Path], None]:
+def _joining(front: Future[_Traced]) -> Callable[[Path], None]:
     """What joins a path to the part in ``front`` of it, once that is done and they meet."""
-    places: list[NDArray[Any]] = []
 
     def join(path: Path) -> None:
         if not front.done() or path.state or path.ended:
             return
         try:
-            rest = front.result()
+            rest, moves, rows, columns = front.result()
         except (DeviceError, _NotNeeded):  # the path finds its own way
             return
-        if not places:
-            moves = np.concatenate([np.zeros(0, np.uint8), *rest.moves])
-            rows, columns = (
-                np.cumsum(moves[::-1] != other, dtype=np.int32)[::-1] for other in (TARGET, QUERY)
-            )
-            places.extend((moves, rest.row + rows, rest.column + columns))
-        moves, rows, columns = places
         k = len(rows) - int(np.searchsorted(rows[::-1], path.row, "right"))
         k += max(0, int(columns[k] - path.column)) if k < len(rows) else 0
         met = k < len(rows) and (rows[k], columns[k]) == (path.row, path.column)

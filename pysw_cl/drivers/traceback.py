@@ -273,8 +273,9 @@ class SpeculativeTraceback:
         if self._until == (0, 0):
             return way
         if row > self._until[0] or column > self._until[1]:
+            # with the first cell beyond, in which the paths may meet
             front = (way[:, 2] <= self._until[0]) & (way[:, 4] <= self._until[1])
-            return way[: max(1, int(front.argmax()))] if front.any() else way
+            return way[: int(front.argmax()) + 1] if front.any() else way
         self._behind *= 2  # the paths did not meet there
         return way[: self._behind // 2]
 

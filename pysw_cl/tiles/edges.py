@@ -8,6 +8,7 @@ is the same for every engine.  Cells are counted from 1."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -61,6 +62,11 @@ class Edge(Source):
     @classmethod
     def unreachable(cls, length: int) -> Edge:
         return cls.level(UNREACHABLE, length, 0)
+
+    @classmethod
+    def unwritten(cls, length: int) -> Edge:
+        """Unreachable cells in arrays of their own."""
+        return cls(*np.full((2, length), UNREACHABLE, np.int32))
 
     @classmethod
     def level(cls, h: int, length: int, gap_open: int) -> Edge:
@@ -155,9 +161,9 @@ class EdgeArray(Source):
     def __init__(self, length: int) -> None:
         self._length = length
         self._cells: Source | None = None
-        #: The same, if their arrays do not belong to whoever wrote them; how many have a value.
+        #: The same, if their arrays do not belong to whoever wrote them; and what makes these.
         self._own: Edge | None = None
-        self._filled = 0
+        self._made: Future[Edge] | None = None
 
     def __len__(self) -> int:
         return self._length
@@ -168,34 +174,30 @@ class EdgeArray(Source):
         if self._cells is None:
             level = repeated(UNREACHABLE, self._length)
             self._cells = Edge(level, level)
-        if self._own is not None:
-            self._fill(self._own, self._length)
         return self._cells
 
-    def _fill(self, own: Edge, stop: int) -> None:
-        """Give the cells before ``stop`` a value that have none."""
-        if self._filled < stop:
-            own.h[self._filled : stop] = own.x[self._filled : stop] = UNREACHABLE
-            self._filled = stop
+    def prepare(self, threads: Executor) -> None:
+        """Make the arrays that segments are written to in a thread: new memory takes longer to
+        write than to copy to it."""
+        if self._own is None:
+            self._made = threads.submit(Edge.unwritten, self._length)
 
     def write(self, start: int, edge: Edge | DeviceEdge) -> None:
         """Store the cells from ``start + 1`` on.  All cells at once, if they stay valid, are stored
         without a copy; the caller must not change them afterwards."""
         if len(edge) == self._length and not edge.temporary:
-            self._cells, self._own = edge, None
+            self._cells, self._own, self._made = edge, None, None
             return
         if self._own is None:
-            before, own = self._cells, Edge(*np.empty((2, self._length), np.int32))
-            self._cells, self._own, self._filled = own, own, 0
+            before, made = self._cells, self._made
+            own = Edge.unwritten(self._length) if made is None else made.result()
+            self._cells = self._own = own
+            self._made = None
             if before is not None:
-                self._store(own, 0, before.read(0, self._length))
-        self._store(self._own, start, edge.read(0, len(edge)))
-
-    def _store(self, own: Edge, start: int, edge: Edge) -> None:
-        stop = start + len(edge)
-        self._fill(own, start)
-        own.h[start:stop], own.x[start:stop] = edge.h, edge.x
-        self._filled = max(self._filled, stop)
+                whole = before.read(0, self._length)
+                own.h[:], own.x[:] = whole.h, whole.x
+        edge, stop = edge.read(0, len(edge)), start + len(edge)
+        self._own.h[start:stop], self._own.x[start:stop] = edge.h, edge.x
 
     def read(self, start: int, stop: int) -> Edge:
         return self.cells.read(start, stop)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -164,6 +165,11 @@ class SlabPipeline:
                 self._able = False
                 state.slabs.pipelined(None)
                 return None
+            columns = [one for one in state.edges.columns.values() if isinstance(one, EdgeArray)]
+            thread = ThreadPoolExecutor(1)  # while the first tiles are computed
+            for column in columns:
+                column.prepare(thread)
+            thread.shutdown(wait=False)
             end = self._compute(pipeline)
         except BaseException as error:
             lost = error.device if isinstance(error, LostError) else None
