@@ -317,9 +317,12 @@ class Buffers:
             with self._runtime.failing():
                 self._runtime.queue.finish()
 
-    def read(self, buffer: Any, count: int, offset: int = 0, dtype: Any = np.int32) -> NDArray[Any]:
-        """``count`` items of a buffer from item ``offset``; waits for the queue."""
-        out = np.empty(count, dtype)
+    def read(
+        self, buffer: Any, count: int, offset: int = 0, dtype: Any = np.int32, into: Any = None
+    ) -> NDArray[Any]:
+        """``count`` items of a buffer from item ``offset``, ``into`` an array if there is one;
+        waits for the queue."""
+        out: NDArray[Any] = np.empty(count, dtype) if into is None else into[:count]
         if count:
             start = offset * out.itemsize
             try:  # an error in a kernel often shows only here

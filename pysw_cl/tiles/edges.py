@@ -105,6 +105,15 @@ class Edge(Source):
         return Edge(*(np.where(unreachable, np.int32(UNREACHABLE), v) for v in (self.h, self.x)))
 
 
+class CopiedEdge(Edge):
+    """A run of edge cells in memory that the next tile's go to, too."""
+
+    temporary = True
+
+    def read(self, start: int, stop: int) -> Edge:
+        return Edge(self.h[start:stop].copy(), self.x[start:stop].copy())
+
+
 @dataclass(eq=False)
 class DeviceEdge(Source):
     """A run of edge cells that stays on the device where it was computed, in its ``buffer``.
@@ -196,7 +205,7 @@ class EdgeArray(Source):
             if before is not None:
                 whole = before.read(0, self._length)
                 own.h[:], own.x[:] = whole.h, whole.x
-        edge, stop = edge.read(0, len(edge)), start + len(edge)
+        edge, stop = edge if isinstance(edge, Edge) else edge.read(0, len(edge)), start + len(edge)
         self._own.h[start:stop], self._own.x[start:stop] = edge.h, edge.x
 
     def read(self, start: int, stop: int) -> Edge:

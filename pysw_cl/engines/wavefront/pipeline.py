@@ -14,6 +14,7 @@ from contextlib import ExitStack, suppress
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import DeviceError
 from ...opencl.buffers import Buffers, Pool
@@ -57,7 +58,7 @@ class RunningPipeline:
         self._most_tiles = self.plan.tuning.pipeline.most_tiles
         #: The queue and the buffers of each slot.
         self._sides: list[tuple[Runtime, Pool]] = []
-        self._own = Buffers(runtime)
+        self._own, self._room = Buffers(runtime), np.empty(0, np.int32)
         #: Tiles that were begun and not taken out.
         self._begun: list[TileRun] = []
         #: The tile that was taken out last: its result uses its memory.
@@ -167,6 +168,12 @@ class RunningPipeline:
             for side, _ in self._sides:  # if one fails, the others are waited for nevertheless
                 last_first.callback(side.queue.finish)
 
+    def _host_room(self, count: int) -> NDArray[np.int32]:
+        """Memory for what is read of a tile: new memory takes longer to write."""
+        if len(self._room) < count:
+            self._room = np.empty(count, np.int32)
+        return self._room
+
     def _release(self) -> None:
         """Free the memory of the tile that was taken out last."""
         if self._done is not None:
@@ -218,7 +225,7 @@ class RunningPipeline:
         between, above = self._row_above(job)
         lines[0], lines[strips] = (2 + (between + k) % (self._lines - 2) for k in (0, 1))
         ticket = self._tickets.get_sub_region(count * self._ticket_bytes, 4)
-        link = Link({**self._shared, "ticket": ticket}, lines, above)
+        link = Link({**self._shared, "ticket": ticket}, lines, above, self._host_room)
         self._last = TileRun(side, execution, job, Buffers(side, pool=pool), link=link)
         self._begun.append(self._last)
         self._count, self._strips = count + 1, self._strips + strips

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from ...planning.program import Given, Seen
 from ...scoring.precision import UNREACHABLE_BELOW
 from ...sequences.kmers import related
 from ...sequences.view import Codes
-from ...tiles.edges import DeviceEdge, Edge
+from ...tiles.edges import CopiedEdge, DeviceEdge, Edge
 from ...tiles.tile import NO_HITS, Hits, TileJob, TileResult
 from ..common import bind, collected_cells, edge_of, least_of
 from .arguments import TWO_PHASE
@@ -133,6 +133,8 @@ class Link(NamedTuple):
     #: The columns that are done of the row above, which may still be computed: a buffer, and the
     #: place in it.  None: the tile's top edge is given.
     above: tuple[Any, int] | None
+    #: Memory of the host for so many numbers, the same for all tiles.
+    room: Callable[[int], NDArray[np.int32]]
 
 
 class TileRun(StripsRun):
@@ -279,12 +281,18 @@ class TileRun(StripsRun):
         self, name: str, places: tuple[int, ...], stay: bool, length: int, line: int, first: int = 0
     ) -> dict[int, Edge | DeviceEdge]:
         """Special rows or columns, which may ``stay`` in their buffer from its ``first`` pair of
-        lines on; that of a pipeline uses the memory again."""
+        lines on.  A pipeline uses this memory again: all are copied at once."""
         of, read = self.made[name], partial(read_beside, self.runtime)
-        how: Any = read, self.job.floor is None, self.link is not None
         pairs = {place: (2 * k * line, (2 * k + 1) * line) for k, place in enumerate(places, first)}
+        if stay and pairs and self.link is not None:
+            count = 2 * line * len(pairs)
+            cells = self.buffers.read(of, count, 2 * line * first, into=self.link.room(count))
+            cells = cells.reshape(-1, line)[:, :length]
+            edges = (edge_of(self.job, *cells[k : k + 2]) for k in range(0, len(cells), 2))
+            return {place: CopiedEdge(e.h, e.x) for place, e in zip(pairs, edges, strict=True)}
         if stay:
-            return {place: DeviceEdge(length, of, *at, *how) for place, at in pairs.items()}
+            far = self.job.floor is None
+            return {place: DeviceEdge(length, of, *at, read, far) for place, at in pairs.items()}
         return {place: self.edge(of, of, length, *at) for place, at in pairs.items()}
 
 
