@@ -19,6 +19,7 @@ from ...errors import DeviceError
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.program import running
+from ...planning.choose import pipeline_slots
 from ...planning.execution import InStrips
 from ...planning.program import Given
 from ...tiles.again import LostError
@@ -166,8 +167,10 @@ class Relay:
         #: The error that ended the thread.
         self._error = list[BaseException]()
         self._thread = threading.Thread(target=self._copy, name="relay", daemon=True)
-        for runtime in self._runtimes:  # made first, and kept for later pipelines of this thread
-            runtime.beside(COPIES)
+        # made one after the other, so that no two of them have a channel of a driver of eight
+        for runtime in self._runtimes:
+            for queue in (COPIES, *range(pipeline_slots(chosen.plan))):
+                runtime.beside(queue)
         try:
             self._begin(job)
             self._thread.start()
@@ -181,9 +184,9 @@ class Relay:
         if turn == len(self.lanes):
             return True
         lane = self.lanes[turn]
-        # A driver has fewer channels to a device than we have queues, and what is in a channel
-        # waits for the launch before it to begin.  So a launch never waits for groups that wait
-        # for a copy: it would be in front of that copy.
+        # A driver may have fewer channels to a device than there are queues, and what is in a
+        # channel waits for the launch before it to begin.  So a launch never waits for groups that
+        # wait for a copy: it might be in front of that copy.
         feeds = [feed for feed in self._feeds if feed.lane is lane and not feed.ended.is_set()]
         waiting = sum(feed.to.groups for feed in feeds)
         if waiting and waiting + max(run.groups for _, run in self._begun) > lane.places:
