@@ -83,11 +83,10 @@ class Given:
     @property
     def joint(self) -> Given:
         """This one, as if all devices were one with as many groups and schedulers."""
-        count, plan, machine = self.devices, self.plan, self.plan.machine
-        deep = plan.tuning.pipeline
-        deep = replace(deep, depth=min(deep.depth, deep.relay_depth))
-        plan = replace(plan, tuning=replace(plan.tuning, pipeline=deep))
-        plan = replace(plan, B=count * plan.B, machine=machine.on(count * machine.schedulers))
+        count, plan, own = self.devices, self.plan, self.plan.tuning.pipeline
+        tuning = replace(plan.tuning, pipeline=replace(own, depth=min(own.depth, own.relay_depth)))
+        machine = plan.machine.on(count * plan.machine.schedulers)
+        plan = replace(plan, B=count * plan.B, machine=machine, tuning=tuning)
         low = low_strips(plan, self.alike_rows) if self.alike_rows else None
         return replace(self, plan=low or plan, devices=1)
 
