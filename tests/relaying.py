@@ -25,6 +25,7 @@ import spans
 from failing import failing
 
 import pysw_cl
+from pysw_cl.engines import several as sharing
 from pysw_cl.engines.wavefront import relay
 from pysw_cl.engines.wavefront.kernel import MOST
 from pysw_cl.engines.wavefront.relay import Lane, Relay
@@ -32,6 +33,7 @@ from pysw_cl.errors import Stopped
 from pysw_cl.opencl import several
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import Runtime, get_runtime
+from pysw_cl.planning.facts import Share
 from pysw_cl.results.alignment import Alignment
 from pysw_cl.tiles.again import HANGING
 
@@ -91,6 +93,10 @@ def compared(rng: np.random.Generator, devices: list[Runtime]) -> int:
         how["prune"] = False
     some, count = devices[: int(rng.integers(1, len(devices) + 1))], len(made)
     several.devices_of = lambda device: some  # type: ignore[assignment]
+    groups = {one.context: int(rng.integers(1, 4)) for one in devices}
+    sharing.shares_of = lambda runtimes, plan: tuple(
+        Share(one.facts, groups[one.context]) for one in runtimes
+    )
     if rng.random() < 0.4:
         found = with_a_fault(rng, some, lambda: pysw_cl.align(a, b, device=["0", "1"], **how))
     elif rng.random() < 0.2:

@@ -15,6 +15,7 @@ from ..engines.registry import Kind, by_time, setting_of
 from ..errors import DeviceError, InputError, whole_number
 from ..opencl.device import get_runtime
 from ..opencl.several import meant
+from ..planning.facts import Share
 from ..planning.model.predict import Choice, Foreseen, Prediction, choice_of, predicted
 from ..planning.plan import Plan
 from ..planning.profiles.profile import Profile
@@ -144,9 +145,11 @@ def _asked(
         choices = by_time(device, Kind(m, n, *about))
     (chosen, _), *others = choices
     runtime, devices = meant(chosen)
-    setting = replace(setting_of(runtime, plan, options.scoring, options.mode), devices=devices)
+    setting = setting_of(runtime, plan, options.scoring, options.mode)
     paths = int(path or options.output == "matches")
-    setting = replace(setting, seen=replace(setting.seen, alike=path), paths=paths)
+    shares = (Share(runtime.facts, setting.plan.B),) * devices if devices > 1 else ()
+    seen = replace(setting.seen, alike=path)
+    setting = replace(setting, seen=seen, paths=paths, shares=shares)
     if job is not None:
         setting, foreseen = pair_forecast(setting, job.frame, job.both, path, prune)
     else:

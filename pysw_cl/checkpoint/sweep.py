@@ -16,6 +16,7 @@ from pathlib import Path as FilePath
 from ..drivers.align_pair import Search, Swept
 from ..drivers.progress import Tell
 from ..errors import CheckpointError, InputError
+from ..planning.geometry import TileRows
 from ..planning.path_grid import grid_places
 from ..tiles.slabs import Slab, Slabs, TileMap
 from ..tiles.special_lines import RestartGrid
@@ -130,8 +131,8 @@ class SavedSweep(Slabs):
 
     # The slabs of the gap
 
-    def pipelined(self, rows: tuple[int, int] | None, devices: int = 1) -> None:
-        self._heights.pipelined(rows)
+    def pipelined(self, rows: TileRows | None, devices: int = 1) -> None:
+        self._heights.pipelined(None if rows is None else rows[:2])
 
     def shape(self, rows: int) -> tuple[int, int]:
         return self._search.engine.plan.tile_shape(rows, self._shape[1])

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from ..planning.execution import HeldWhole
-from ..planning.geometry import even_cuts
 from ..planning.path_grid import special_lines
 from ..planning.plan import Plan
 from ..results.stats import Stats
@@ -221,7 +220,7 @@ class Search:
         fits = None if shared else partial(self.engine.compresses, self.problem.scoring, m, n)
         rows, columns, compresses = special_lines(self.engine.plan, m, n, shape, fits, tuning)
         if shared and (piped := self.engine.piped_rows(self.problem, m, len(rows) - 1, pruned)):
-            rows = [0, *even_cuts(m, *piped), m]  # where tiles end
+            rows = [0, *piped.cuts(m), m]  # where tiles end
         return SweptGrid.over(self.problem.edges, rows, columns), compresses
 
     def found(self, swept: Swept) -> Found:

@@ -1,4 +1,4 @@
-"""One pair on several devices that are alike: large matrices are computed by all of them."""
+"""One pair on several devices: large matrices are computed by all of them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from ..errors import DeviceError
 from ..opencl.buffers import RetainedBuffers
 from ..opencl.device import Runtime
 from ..planning.choose import choose_pipeline
+from ..planning.facts import Share
+from ..planning.geometry import TileRows
 from ..planning.plan import Plan
 from ..planning.program import Given
 from ..sequences.kmers import related
@@ -25,6 +27,9 @@ from .rowscan.plan import RowscanPlan
 from .wavefront.engine import WavefrontEngine
 from .wavefront.relay import Relay
 from .wavefront.tile import given_of, shape_of
+
+#: Letters of two sequences whose comparison tells how fast devices are.
+LARGE = 1 << 28
 
 
 class Shared(Engine):
@@ -85,6 +90,18 @@ class SeveralRowscans(Shared, RowscanEngine):
         return made
 
 
+def shares_of(runtimes: Sequence[Runtime], plan: Plan) -> tuple[Share, ...]:
+    """The groups that GPUs run at once, on a slower one fewer, so that a column takes a strip on
+    each as long as on the fastest one, by their profiles.  All have B if the ``plan`` says it."""
+    facts, parts = [one.facts for one in runtimes], [plan.B] * len(runtimes)
+    if not plan.B_fixed and any(one != facts[0] for one in facts):
+        plans = [default_plan(one) for one in runtimes]
+        seconds = [own.least_cost(LARGE, LARGE) for own in plans]
+        column = min(own.B * each for own, each in zip(plans, seconds, strict=True))
+        parts = [max(1, round(column / each)) for each in seconds]
+    return tuple(map(Share, facts, parts))
+
+
 class SeveralEngine(Shared, WavefrontEngine):
     """Computes pipelines, or the tiles of sweeps, on all ``runtimes``; paths, see `tracers`."""
 
@@ -119,21 +136,23 @@ class SeveralEngine(Shared, WavefrontEngine):
 
     def piped_rows(
         self, whole: Rectangle, rows: int, pieces: int = 1, pruned: bool = False
-    ) -> tuple[int, int] | None:
+    ) -> TileRows | None:
         (m, n), self._alike = whole.shape, 0
         if self._speculative and self.devices > 1 and pruned and whole.floor is not None:
             self._alike = rows * related(whole.query.read(0, m), whole.target.read(0, n))
         return super().piped_rows(whole, rows, pieces)
 
     def _given(self, whole: Rectangle) -> Given:
-        return replace(super()._given(whole), devices=self.devices, alike_rows=self._alike)
+        return self._together(super()._given(whole))
+
+    def _together(self, given: Given) -> Given:
+        shares = shares_of(self._runtimes, self.plan) if self.devices > 1 else ()
+        return replace(given, shares=shares, alike_rows=self._alike)
 
     def pipeline(self, job: TileJob, rows_below: int) -> Any:
         if self.devices == 1:
             return super().pipeline(job, rows_below)
-        given = given_of(self.runtime, self.plan, job)
-        given = replace(given, devices=self.devices, alike_rows=self._alike)
-        chosen = choose_pipeline(shape_of(job), rows_below, given)
-        if chosen is None:
-            return None
-        return Relay(self._runtimes, chosen, given, job, self.note_memory)
+        given, shape = self._together(given_of(self.runtime, self.plan, job)), shape_of(job)
+        turns = (choose_pipeline(shape, rows_below, given, k) for k in range(self.devices))
+        chosen = [one for one in turns if one is not None]
+        return Relay(self._runtimes, chosen, given, job, self.note_memory) if chosen else None

@@ -47,20 +47,29 @@ def devices_of(device: Any) -> list[Any]:
     return [_leaving(fed, one) for one in found]
 
 
-def alike(device: Any) -> list[Runtime]:
+def alike(device: Any, equal: bool = False) -> list[Runtime]:
     """The runtimes of the first one of `devices_of`, and of those that are like it: all that
-    ``device`` names have to be.  Raises DeviceError."""
-    found = devices_of(device)
+    ``device`` names have to be, but for the size of GPUs, unless it has to be ``equal``, too.
+    Raises DeviceError."""
+    found, every = devices_of(device), named_apart(device) == ["all"]
     first = found[0]
-    some = [one for one in found if one.facts == first.facts and one.info.kind == first.info.kind]
-    if named_apart(device) != ["all"] and len(some) < len(found):
+    some = [one for one in found if _fits(one, first, equal or every)]
+    if not every and len(some) < len(found):
         other = next(one for one in found if one not in some)
         both = " and ".join(f"{one.info.index} ({one.info.name})" for one in (first, other))
         raise DeviceError(
-            f"{both} are not alike, and one pair is computed by devices of one kind and size: name "
-            "only such devices, or 'all', which takes those that are like the first one"
+            f"{both} are not alike, and one pair is computed by GPUs with the same lanes, or CPUs "
+            "of one size: name only such devices, or 'all', which takes those like the first one"
         )
     return some
+
+
+def _fits(one: Runtime, first: Runtime, equal: bool) -> bool:
+    """Can a device compute tiles of a pair with the first one?"""
+    if one.info.kind != first.info.kind or one.info.kind == "cpu" or equal:
+        return one.info.kind == first.info.kind and one.facts == first.facts
+    lanes = {(each.traits.lanes, each.traits.schedulers) for each in (one, first)}
+    return len(lanes) == 1
 
 
 def meant(device: Any) -> tuple[Runtime, int]:
@@ -72,7 +81,7 @@ def meant(device: Any) -> tuple[Runtime, int]:
     counted = re.fullmatch(r"\s*([1-9]\d{0,3})\s*x\s*(\S.*)", name, re.IGNORECASE)
     one, count = (counted[2], int(counted[1])) if counted else (device, 1)
     try:
-        found = [get_runtime(one)] if named_apart(one) is None else alike(one)
+        found = [get_runtime(one)] if named_apart(one) is None else alike(one, equal=True)
         said = f"nobody has measured {found[0].info.name}"
     except DeviceError as error:
         said, name = str(error), one.strip().lower() if isinstance(one, str) else ""

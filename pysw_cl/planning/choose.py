@@ -8,11 +8,19 @@ from math import lcm
 from typing import Any
 
 from .execution import ByRows, InParts, InSections, InStrips, TileExecution
-from .facts import DeviceFacts
-from .geometry import Grid, TileShape, even_cuts, fit, may_be_wide, piped_height
+from .facts import DeviceFacts, Share
+from .geometry import Grid, TileRows, TileShape, fit, may_be_wide
 from .path_grid import lines_fit, special_lines
 from .plan import Plan, StriplessPlan
-from .program import Given, in_mixed_lanes, mixed_plan, planned, program_of, seldom_waits
+from .program import (
+    Given,
+    in_mixed_lanes,
+    low_strips,
+    mixed_plan,
+    planned,
+    program_of,
+    seldom_waits,
+)
 from .sections import Sections, first_overlap, sections_of, sooner_by_rows, span
 from .sizes import bus_bytes, sharing_warps, warps_of
 
@@ -74,16 +82,22 @@ def _is_cut(given: Given, m: int, n: int) -> bool:
 SHARES = 4
 
 
-def choose_pipeline(tile: TileShape, rows_below: int, given: Given) -> InStrips | None:
+def choose_pipeline(
+    tile: TileShape, rows_below: int, given: Given, turn: int = 0
+) -> InStrips | None:
     """How the first ``tile`` of a pipeline is computed that goes on for so many rows; `in_strips`
-    says how the others are.  None where tiles are better computed one by one."""
+    says how the others are.  None where tiles are better computed one by one.  ``turn``: the number
+    of the device, of several."""
     if given.devices > 1:  # as one device that has all groups
-        joint = choose_pipeline(tile, rows_below, given.joint)
+        joint = choose_pipeline(tile, rows_below, _as_one(given))
         if joint is None:
             return None
-        B = max(1, joint.plan.B // given.devices)
-        each = replace(joint.plan, B=B, machine=given.plan.machine)
-        return in_strips(each, joint.program.score, tile, given, linked=True)
+        own, B = (
+            replace(given, device=given.shares[turn].device),
+            _parts(joint.plan.B, given.shares),
+        )
+        each = replace(joint.plan, B=B[turn], machine=given.plan.machine)
+        return in_strips(each, joint.program.score, tile, own, linked=True)
     plan, device, whole = given.plan, given.device, replace(tile, m=tile.m + rows_below)
     able = device.speculative and plan.form == "ticketed" and plan.lane_set.narrow is not None
     if not able or tile.moves or tile.forbidden or tile.collects or tile.rows or not rows_below:
@@ -116,20 +130,20 @@ def whole_pipeline(tile: TileShape, given: Given) -> InStrips | None:
     if not device.speculative or not plan.captures_inside or (alone and most[0] >= m):
         return None
     rows = pipeline_rows(given, m, n) if alone else None
-    height = shared_ends(given, m, n)[0] if rows is None else piped_height(*rows, most[0])
+    height = shared_ends(given, m, n)[0] if rows is None else rows.height(most[0])
     if height >= m or not may_be_wide(height, n, most):
         return None
     return choose_pipeline(replace(tile, m=height, rows=(), bottom=True), m - height, given)
 
 
-def pipeline_rows(given: Given, m: int, n: int, pieces: int = 1) -> tuple[int, int] | None:
+def pipeline_rows(given: Given, m: int, n: int, pieces: int = 1) -> TileRows | None:
     """The rows of the tiles of a pipeline that computes m x n cells, and what they should be
     multiples of; None where tiles are better computed one by one.  ``depth`` tiles have at least
     the rows that the device computes at once.  Each ends where a strip of any lanes that may
     compute it ends, and where a whole group of warps does.  Of several devices: `shared_rows`."""
     if given.devices > 1:
         least = given.devices * (SHARES if given.alike_rows else 1)
-        return shared_rows(given.joint, m, n, given.devices, max(pieces, least))
+        return shared_rows(_as_one(given), m, n, given.shares, max(pieces, least))
     plan, device = given.plan, given.device
     usual = plan.for_size(m, n) if _follow(given, m, n) else None
     if usual is None or usual.lane_set.narrow is None:
@@ -142,7 +156,23 @@ def pipeline_rows(given: Given, m: int, n: int, pieces: int = 1) -> tuple[int, i
     if quantum > plan.device_rows:  # of few compute units: groups may have idle warps
         quantum = lcm(wide, *(p.strip_rows for p in plans))
     at_once = max(p.device_rows for p in plans)
-    return -(-at_once // (plan.tuning.pipeline.depth * quantum)) * quantum, quantum
+    return TileRows(-(-at_once // (plan.tuning.pipeline.depth * quantum)) * quantum, quantum)
+
+
+def _as_one(given: Given) -> Given:
+    """Several devices as if they were one with as many groups and schedulers."""
+    plan, own, B = given.plan, given.plan.tuning.pipeline, sum(one.groups for one in given.shares)
+    tuning = replace(plan.tuning, pipeline=replace(own, depth=min(own.depth, own.relay_depth)))
+    machine = plan.machine.on(round(B / plan.B * plan.machine.schedulers))
+    plan = replace(plan, B=B, machine=machine, tuning=tuning)
+    low = low_strips(plan, given.alike_rows) if given.alike_rows else None
+    return replace(given, plan=low or plan, shares=())
+
+
+def _parts(B: int, shares: tuple[Share, ...]) -> list[int]:
+    """How many of B groups each device has."""
+    every = sum(one.groups for one in shares)
+    return [max(1, B * one.groups // every) for one in shares]
 
 
 def shared_ends(given: Given, m: int, n: int) -> list[int]:
@@ -153,10 +183,12 @@ def shared_ends(given: Given, m: int, n: int) -> list[int]:
         if given.paths:
             pieces = len(special_lines(given.plan, m, n, given.plan.tile_shape(m, n))[0]) - 1
         rows = pipeline_rows(given, m, n, pieces)
-    return [m] if rows is None else [*even_cuts(m, *rows), m]
+    return [m] if rows is None else [*rows.cuts(m), m]
 
 
-def shared_rows(given: Given, m: int, n: int, devices: int, pieces: int) -> tuple[int, int] | None:
+def shared_rows(
+    given: Given, m: int, n: int, shares: tuple[Share, ...], pieces: int
+) -> TileRows | None:
     """As `pipeline_rows`, for several devices that compute the tiles in turn and that ``given`` has
     as one; about so many ``pieces``, if there can be.
 
@@ -168,23 +200,25 @@ def shared_rows(given: Given, m: int, n: int, devices: int, pieces: int) -> tupl
     plan = planned(given, TileShape(m, n), given.narrow(n), best)
     if plan is None or plan.lane_set.narrow is None or not _follow(given, m, n):
         return None
-    warps, unit = warps_of(plan.lane_set, given.device, plan.B // devices), plan.strip_rows
-    held, least = plan.B // (devices * warps), -(-m // plan.device_rows)
+    devices, unit, least = len(shares), plan.strip_rows, -(-m // plan.device_rows)
+    weights, B = tuple(one.groups for one in shares), _parts(plan.B, shares)
+    warps = [warps_of(plan.lane_set, x.device, b) for x, b in zip(shares, B, strict=True)]
     most = replace(given.plan, B=given.plan.B // devices).tile_shape(m, n)
     for rounds in range(least, 2 * least + 1):
         each = range(1, plan.tuning.pipeline.depth + 1)
         for tiles in sorted(each, key=lambda tiles: abs(devices * rounds * tiles - pieces)):
-            height = max(unit, -(-m // (devices * rounds * tiles)))
-            ends = [0, *even_cuts(m, height, unit), m]
-            heights = [end - start for start, end in pairwise(ends)]
+            rows = TileRows(max(unit, -(-m // (devices * rounds * tiles))), unit, weights)
+            heights = [end - start for start, end in pairwise([0, *rows.cuts(m), m])]
             if max(heights) > most[0] or not may_be_wide(max(heights), n, most):
                 continue
-            groups = [-(-one // (warps * unit)) for one in heights]
-            own = (groups[k::devices] for k in range(devices))
-            starts = range(0, rounds * tiles, tiles)
-            if all(sum(some[k : k + tiles]) <= held for some in own for k in starts):
-                return height, unit
-    return max(unit, -(-m // (devices * least))), unit
+            if all(
+                sum(-(-one // (w * unit)) for one in heights[turn::devices][k : k + tiles])
+                <= b // w
+                for turn, (b, w) in enumerate(zip(B, warps, strict=True))
+                for k in range(0, rounds * tiles, tiles)
+            ):
+                return rows
+    return TileRows(max(unit, -(-m // (devices * least))), unit, weights)
 
 
 def _follow(given: Given, m: int, n: int) -> bool:

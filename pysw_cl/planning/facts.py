@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,13 @@ class DeviceFacts(DeviceTraits):
     local_bytes: int = 1 << 15
     #: The reasons of some traits, by their names.
     why: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+
+class Share(NamedTuple):
+    """One of several devices that compute tiles in turn, and how many groups it runs at once."""
+
+    device: DeviceFacts
+    groups: int
 
 
 #: A device of which nothing is known, and whose memory holds everything.

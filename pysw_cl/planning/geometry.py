@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, pairwise
-from typing import TypeVar
+from itertools import accumulate, chain, cycle, islice, pairwise
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -179,16 +179,25 @@ def piece(length: int, step: int, quantum: int) -> int:
     return -(-each // quantum) * quantum
 
 
-def piped_height(least: int, quantum: int, most: int) -> int:
-    """The rows of the tiles of a pipeline: about ``least``, at most ``most``, whole quanta."""
-    return max(1, min(least, most) // quantum) * quantum
+class TileRows(NamedTuple):
+    """The rows of the tiles of a pipeline: about ``least``, multiples of ``unit``; those of several
+    devices in turn in proportion to ``weights``."""
 
+    least: int
+    unit: int
+    weights: tuple[int, ...] = (1,)
 
-def even_cuts(length: int, step: int, unit: int) -> list[int]:
-    """Where ``[0, length)`` is cut into even pieces of about ``step``, at multiples of a unit."""
-    count = -(-length // step)
-    places = (unit * round(length * k / (count * unit)) for k in range(1, count))
-    return sorted({place for place in places if 0 < place < length})
+    def height(self, most: int) -> int:
+        """Of one device: whole units, at most ``most`` rows."""
+        return max(1, min(self.least, most) // self.unit) * self.unit
+
+    def cuts(self, length: int) -> list[int]:
+        """Where ``[0, length)`` is cut into the tiles of several devices."""
+        count = -(-length // self.least)
+        ends = [*accumulate(islice(cycle(self.weights), count))]
+        every = ends.pop() * self.unit
+        places = (self.unit * round(length * end / every) for end in ends)
+        return sorted({place for place in places if 0 < place < length})
 
 
 def may_be_wide(rows: int, columns: int, shape: tuple[int, int]) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..scoring.scoring import Scoring
 from . import sizes
-from .facts import UNLIMITED, DeviceFacts
+from .facts import UNLIMITED, DeviceFacts, Share
 from .geometry import TileShape
 from .lane_sets import LANE_SETS, MIXED
 from .model.times import lag_of
@@ -75,20 +75,14 @@ class Given:
     #: May small matrices be held whole?  Of how many is a path wanted, too?
     holds: bool = False
     paths: int = 0
-    #: Devices like this one that compute the tiles of a pipeline in turn; and the rows of it, if
+    #: Devices that compute the tiles of a pipeline in turn, if several do; and the rows of it, if
     #: they are pruned and the sequences are alike, or 0.
-    devices: int = 1
+    shares: tuple[Share, ...] = ()
     alike_rows: int = 0
 
     @property
-    def joint(self) -> Given:
-        """This one, as if all devices were one with as many groups and schedulers."""
-        count, plan, own = self.devices, self.plan, self.plan.tuning.pipeline
-        tuning = replace(plan.tuning, pipeline=replace(own, depth=min(own.depth, own.relay_depth)))
-        machine = plan.machine.on(count * plan.machine.schedulers)
-        plan = replace(plan, B=count * plan.B, machine=machine, tuning=tuning)
-        low = low_strips(plan, self.alike_rows) if self.alike_rows else None
-        return replace(self, plan=low or plan, devices=1)
+    def devices(self) -> int:
+        return max(1, len(self.shares))
 
     def narrow(self, columns: int) -> str | None:
         """The score file of narrow lanes for a target of so many columns; None: there are none, or

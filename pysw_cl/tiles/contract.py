@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DeviceError
+from ..planning.geometry import TileRows
 from ..planning.plan import Plan
 from ..scoring.scoring import Scoring
 from ..sequences.view import View
@@ -98,10 +99,10 @@ class Engine:
 
     def piped_rows(
         self, whole: Rectangle, rows: int, pieces: int = 1, pruned: bool = False
-    ) -> tuple[int, int] | None:
-        """The least rows of a tile of a pipeline that computes so many ``rows`` of a matrix, and
-        the number that they should be a multiple of.  On several devices the tiles are even, about
-        so many ``pieces``.  ``pruned``: are cells skipped that the best score excludes?"""
+    ) -> TileRows | None:
+        """The rows of the tiles of a pipeline that computes so many ``rows`` of a matrix; of those
+        of several devices there are about so many ``pieces``.  ``pruned``: are cells skipped that
+        the best score excludes?"""
         return None
 
     def in_boxes(self, whole: Rectangle) -> bool:

@@ -127,7 +127,6 @@ class DeviceEdge(Source):
     copy: Callable[[Any, int, int], Ints]
     #: Unreachable cells hold any value below `UNREACHABLE_BELOW`.
     may_be_unreachable: bool
-    temporary: bool = False
 
     def __len__(self) -> int:
         return self.length

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..planning.execution import Execution
-from ..planning.geometry import even_cuts, piped_height
+from ..planning.geometry import TileRows
 from ..scoring.precision import LOCAL_LIMIT, UNREACHABLE_BELOW
 from ..sequences.view import Frame
 from .edges import Edge, Edges, Ints, Sink
@@ -302,16 +302,14 @@ class Slabs:
         """Rows and columns of the tiles of a slab of so many rows."""
         return self._most
 
-    def pipelined(self, rows: tuple[int, int] | None, devices: int = 1) -> None:
-        """From now on slabs of (least height, unit) rows follow each other; None: no longer.  Those
-        of several devices are even."""
+    def pipelined(self, rows: TileRows | None, devices: int = 1) -> None:
+        """From now on slabs of so many rows follow each other; None: no longer."""
         self._height = None
         if rows is None or (devices == 1 and self._most[0] >= self.stop):
             return
-        self._height = piped_height(*rows, self._most[0])
+        self._height = rows.height(self._most[0])
         if devices > 1:
-            ends = even_cuts(self.stop - self.start, *rows)
-            self._cuts = [self.start + end for end in ends]
+            self._cuts = [self.start + end for end in rows.cuts(self.stop - self.start)]
 
     def begin(self, row: int) -> Slab:
         end = self.stop

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from machines import CPU, GPU, Machine, fake, fake_platform
 
 import pysw_cl
 from pysw_cl.cli.main import main
+from pysw_cl.engines.plans import default_plan
+from pysw_cl.engines.several import shares_of
 from pysw_cl.errors import DeviceError, Stopped
-from pysw_cl.opencl.several import devices_of
+from pysw_cl.opencl.several import alike, devices_of
 
 
 def named(device: Any) -> list[tuple[str, int]]:
@@ -82,16 +85,31 @@ OTHERS: dict[str, Callable[[Any], Any]] = {
 BAD = ["1:0,1:0", "0:1,1:0", "1:0,7:7", "1:0,", ",", [], (), ["1:0", ["1:1"]]]
 
 
-@pytest.mark.parametrize("device", ["0:0,1:0", ["1:1", "1:0"]])
+@pytest.mark.parametrize("device", ["0:0,1:0", ["1:0", "0:0"]])
 @pytest.mark.parametrize("name", PAIRS)
 def test_a_pair_on_devices_that_are_not_alike(machine: Machine, name: str, device: Any) -> None:
     two_platforms(machine)
-    first, other = (
-        ("1:1 (T4)", "1:0 (H200)") if "1:1" in device else ("1:0 (H200)", "0:0 (pthread)")
-    )
+    first, other = "1:0 (H200)", "0:0 (pthread)"
     said = re.escape(f"{first} and {other} are not alike") + ".*name only such devices"
     with pytest.raises(DeviceError, match=said):
         PAIRS[name](device)
+
+
+def test_gpus_of_different_sizes_have_shares(machine: Machine) -> None:
+    """Columns take as long on both; of those that are named by "all" the first kind is used."""
+    two_platforms(machine)
+    found = alike(["1:1", "1:0"])
+    assert [one.info.name for one in found] == ["T4", "H200"]
+    assert [one.info.name for one in alike("all")] == ["H200"]
+    plans = [default_plan(one) for one in found]
+    few, many = (share.groups for share in shares_of(found, plans[0]))
+    assert plans[0].B < plans[1].B and (few, many) == pytest.approx(
+        [plans[0].B, plans[1].B], rel=0.01
+    )
+    fixed = replace(plans[0], B=7, B_fixed=True)
+    assert [share.groups for share in shares_of(found, fixed)] == [7, 7]
+    with pytest.raises(DeviceError, match="not alike"):
+        alike(["1:1", "1:0"], equal=True)
 
 
 @pytest.mark.parametrize("name", [*PAIRS, *OTHERS])

@@ -47,7 +47,7 @@ def test_tiles_keep_the_device_busy_and_end_where_strips_end(units: int, m: int,
     plan = gpu(units)
     found = pipeline_rows(given_of(plan, units), m, n)
     assert found is not None
-    rows, quantum = found
+    rows, quantum, _ = found
     assert rows % quantum == 0
     given = Given(plan, SCORING)
     usual = planned(given, TileShape(m, n), "permute4")
@@ -63,7 +63,7 @@ def test_tiles_keep_the_device_busy_and_end_where_strips_end(units: int, m: int,
 def test_lanes_of_11_bits_of_an_h200() -> None:
     """28 rows a lane take a third more rows at once than 16 bits with 19."""
     m, n = SIZES[0]
-    rows, _ = pipeline_rows(given_of(gpu(132)), m, n) or (0, 0)
+    rows, *_ = pipeline_rows(given_of(gpu(132)), m, n) or (0, 0)
     fits = planned(Given(gpu(132), SCORING), TileShape(m, n, rows=(rows,)), "permute4", True)
     assert fits is not None and (fits.lanes, fits.alpha, fits.B) == ("mixed", 28, 1584)
     assert 7 * rows >= fits.device_rows
@@ -91,7 +91,7 @@ def test_tiles_have_no_more_cells_than_elsewhere() -> None:
     for cells, piped in ((1 << 46, True), (1 << 40, False)):
         plan = replace(gpu(132), tile_cells=cells)
         shape = plan.tile_shape(m, n)
-        rows, _ = pipeline_rows(given_of(plan), m, n) or (0, 0)
+        rows, *_ = pipeline_rows(given_of(plan), m, n) or (0, 0)
         fits = rows <= shape[0] and may_be_wide(rows, n, shape)
         assert shape[1] < n and fits is piped
     assert may_be_wide(7, 10, (7, 10)) and not may_be_wide(8, 10, (7, 9))

@@ -9,14 +9,41 @@ import pytest
 from test_pipelines import SCORING, gpu
 
 from pysw_cl.planning.choose import choose_pipeline, shared_rows
-from pysw_cl.planning.facts import UNLIMITED
-from pysw_cl.planning.geometry import TileShape, even_cuts, may_be_wide
+from pysw_cl.planning.facts import UNLIMITED, Share
+from pysw_cl.planning.geometry import TileShape, may_be_wide
 from pysw_cl.planning.model.several import in_turn
 from pysw_cl.planning.program import Given
 from pysw_cl.planning.sizes import warps_of
 
 #: Columns by which a strip lags behind the one above, and a tile behind that of another device.
 LAG, RELAY = 192, 12_000
+
+
+@pytest.mark.parametrize("pieces", [1, 9])
+@pytest.mark.parametrize("groups", [(1056, 528), (100, 1056, 352)])
+def test_devices_of_different_speed(groups: tuple[int, ...], pieces: int) -> None:
+    """Tiles are in proportion to what their devices hold, which is enough in every round."""
+    device = replace(UNLIMITED, schedulers=4, units=132, speculative=True)
+    plan, shares = gpu(132), tuple(Share(device, one) for one in groups)
+    given = Given(replace(plan, B=sum(groups)), SCORING, device=device)
+    rows = shared_rows(given, 9_000_000, 9_000_000, shares, pieces)
+    assert rows is not None and rows.weights == groups
+    ends = [0, *rows.cuts(9_000_000), 9_000_000]
+    heights = [end - start for start, end in pairwise(ends)]
+    whole = len(heights) // len(groups) * len(groups)
+    assert whole == len(heights)
+    for turn, part in enumerate(groups):
+        own = heights[turn :: len(groups)]
+        wanted = 9_000_000 * part / sum(groups) / len(own)
+        assert all(abs(one - wanted) <= rows.unit for one in own)
+    first, given = TileShape(ends[1], 9_000_000, best=True, bottom=True), replace(given, plan=plan)
+    given = replace(given, shares=shares)
+    turns = range(len(groups))
+    choices = [choose_pipeline(first, 9_000_000 - ends[1], given, turn) for turn in turns]
+    B = [one.plan.B for one in choices if one is not None]
+    assert len(B) == len(groups) and all(
+        abs(one / sum(B) - part / sum(groups)) < 0.01 for one, part in zip(B, groups, strict=True)
+    )
 
 
 @pytest.mark.parametrize("pieces", [1, 7, 14])
@@ -28,10 +55,12 @@ def test_no_group_waits_for_a_round(m: int, devices: int, pieces: int) -> None:
     joint = replace(plan, B=devices * plan.B, machine=machine)
     device = replace(UNLIMITED, schedulers=4, units=132, speculative=True)
     given = Given(joint, SCORING, device=device)
-    rows = shared_rows(given, m, m, devices, pieces)
+    shares = (Share(device, plan.B),) * devices
+    rows = shared_rows(given, m, m, shares, pieces)
     assert rows is not None
-    ends = [0, *even_cuts(m, *rows), m]
-    assert even_cuts(m, *(shared_rows(given, m, m, devices, len(ends) - 1) or (0, 0))) == ends[1:-1]
+    ends = [0, *rows.cuts(m), m]
+    again = shared_rows(given, m, m, shares, len(ends) - 1)
+    assert again is not None and again.cuts(m) == ends[1:-1]
     first = TileShape(ends[1], m, best=True, bottom=True)
     found = choose_pipeline(first, m - ends[1], given)
     assert found is not None and found.plan.strip_rows == rows[1]

@@ -18,7 +18,7 @@ from ...opencl.device import Runtime, Stopwatch
 from ...opencl.program import KernelSpec, build_apart
 from ...planning.choose import choose, choose_pipeline, in_boxes, pipeline_rows
 from ...planning.execution import ByRows, InParts, InSections, InStrips, TileExecution
-from ...planning.geometry import TileShape, swapped
+from ...planning.geometry import TileRows, TileShape, swapped
 from ...planning.path_grid import batch_plans, compresses, level_steps
 from ...planning.plan import Plan
 from ...planning.program import Given, Seen, batch_program
@@ -149,7 +149,7 @@ class WavefrontEngine(Engine):
 
     def piped_rows(
         self, whole: Rectangle, rows: int, pieces: int = 1, pruned: bool = False
-    ) -> tuple[int, int] | None:
+    ) -> TileRows | None:
         """The rows that the device computes at once are divided among the pipeline's tiles; None
         unless the device computes speculatively."""
         if not self._speculative:

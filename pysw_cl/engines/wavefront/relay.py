@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -142,20 +143,20 @@ class Feed:
 
 
 class Relay:
-    """A pipeline of several devices that are alike, with the methods and arguments of
-    `RunningPipeline`."""
+    """A pipeline of several devices, with the methods and arguments of `RunningPipeline`, of which
+    ``chosen`` has one for each."""
 
     def __init__(
         self,
         runtimes: Sequence[Runtime],
-        chosen: InStrips,
+        chosen: Sequence[InStrips],
         given: Given,
         job: TileJob,
         note_memory: Callable[[int], None],
     ) -> None:
-        self._runtimes, self._about = list(runtimes), (chosen, given)
-        self._note_memory, self._tuning = note_memory, chosen.plan.tuning.pipeline
-        self._sweeps = chosen.plan.tuning.sweep
+        self._runtimes, self._chosen, self._given = list(runtimes), chosen, given
+        self._note_memory, self._tuning = note_memory, chosen[0].plan.tuning.pipeline
+        self._sweeps = chosen[0].plan.tuning.sweep
         self.lanes: list[Lane] = []
         #: The tiles that were begun and not taken out, each with the number of its lane; what goes
         #: between tiles; the bottom edge of the last tile that was taken out.
@@ -169,7 +170,7 @@ class Relay:
         self._thread = threading.Thread(target=self._copy, name="relay", daemon=True)
         # made one after the other, so that no two of them have a channel of a driver of eight
         for runtime in self._runtimes:
-            for queue in (COPIES, *range(pipeline_slots(chosen.plan))):
+            for queue in (COPIES, *range(pipeline_slots(chosen[0].plan))):
                 runtime.beside(queue)
         try:
             self._begin(job)
@@ -262,7 +263,9 @@ class Relay:
         turn, number = self.count % count, self.count // count
         with failing(turn):
             if turn == len(self.lanes):
-                lane = Lane(self._runtimes[turn], *self._about, job, self._note_memory)
+                runtime, about = self._runtimes[turn], (job, self._note_memory)
+                own = replace(self._given, device=runtime.facts)
+                lane = Lane(runtime, self._chosen[turn], own, *about)
                 lane.number = turn
                 lane.copies = lane.runtime.beside(COPIES)
                 self.lanes.append(lane)

@@ -83,7 +83,7 @@ def _of_relay(given: Given, work: Work, m: int, n: int) -> dict[str, float]:
 
 
 def _of_tiles(given: Given, work: Work, m: int, n: int) -> dict[str, float]:
-    plan, devices, alone = given.plan, given.devices, replace(given, devices=1, holds=False)
+    plan, devices, alone = given.plan, given.devices, replace(given, shares=(), holds=False)
     if m * n < plan.tuning.sweep.spread_cells:
         return {}
 
