@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -34,7 +34,7 @@ from .pair_aligner import PairAligner
 Range = tuple[int, int] | None
 
 
-class Aligner:
+class Aligner(AbstractContextManager["Aligner"]):
     """Aligns with one scoring, the same options and on the same device, from any thread.
 
     The arguments are those of :func:`pysw_cl.align`, whose defaults they have; a gap of k letters
@@ -149,9 +149,6 @@ class Aligner:
             idle, self._idle = self._idle, {}
         for one in chain.from_iterable(idle.values()):
             one.__exit__()
-
-    def __enter__(self) -> Aligner:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 Tell = Callable[[int, int], None]
 
 
-class PairAligner:
+class PairAligner(AbstractContextManager["PairAligner"]):
     """Aligns lists of pairs with the same options and on the same device, where kernels, tables and
     memory are kept from list to list; a context manager."""
 
@@ -45,9 +46,6 @@ class PairAligner:
         self._engine: BatchEngine | None = None
         #: Are many pairs computed together with this plan?
         self.batches = row_of(resources.plan).batches
-
-    def __enter__(self) -> PairAligner:
-        return self
 
     def __exit__(self, *_: object) -> None:
         if self._engine is not None:

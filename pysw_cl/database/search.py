@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from itertools import groupby, islice
 from operator import itemgetter
@@ -156,7 +156,7 @@ def search(
     return _closing(searcher_of(given), queries, options, progress)
 
 
-class Searcher:
+class Searcher(AbstractContextManager["Searcher"]):
     """Searches in one database with one scoring, mode and device, any number of times.
 
     The arguments are those of :func:`search`; a gap of k letters costs ``open + k * extend``.  The
@@ -258,9 +258,6 @@ class Searcher:
         for one in self._aligners.values():
             one.close()
         self._engine, self._held, self._aligners = None, [], {}
-
-    def __enter__(self) -> Searcher:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

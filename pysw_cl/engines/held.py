@@ -6,6 +6,7 @@ the pairs of a path are forbidden.  The kernel (cl/held/held.cl) says how a matr
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,7 +43,7 @@ class Retained:
     lent: bool = False
 
 
-class HeldMatrix:
+class HeldMatrix(AbstractContextManager["HeldMatrix"]):
     """A small matrix, whose cells stay on the device; a context manager."""
 
     def __init__(self, runtime: Runtime, plan: Plan, whole: Rectangle, ends: int) -> None:
@@ -128,9 +129,6 @@ class HeldMatrix:
         computed = min(found[STEPS] * HELD_LANES, m * n)
         kind = f"held/{self._lanes.family}/32"
         return HeldFound(Hit(*found[SCORE:START_ROW]), traced, cells={kind: computed}, launches=1)
-
-    def __enter__(self) -> HeldMatrix:
-        return self
 
     def close(self, *_: object) -> None:
         """Free the memory, or keep it for the next matrix."""

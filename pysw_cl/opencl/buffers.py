@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import Any, TypeVar
 from weakref import WeakSet, finalize
 
@@ -161,7 +161,7 @@ class RetainedBuffers:
             buffer.release()
 
 
-class Buffers:
+class Buffers(AbstractContextManager["Buffers"]):
     """Allocates buffers for one job and frees them together; ``bytes`` is their size.
 
     ``small``: take small ones from this thread's pool, where a copy costs less than a new buffer.
@@ -187,9 +187,6 @@ class Buffers:
         if pool is not None and not pool.lent:
             pool.lent, self._pool = True, pool
             pool.begin()
-
-    def __enter__(self) -> Buffers:
-        return self
 
     def free(self, *_: object) -> None:
         if self._pool is not None:

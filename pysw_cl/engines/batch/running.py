@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ Words = NDArray[np.uint32]
 Tops = tuple[NDArray[np.signedinteger[Any]], NDArray[np.int64]]
 
 
-class Running:
+class Running(AbstractContextManager["Running"]):
     """A batch that is being computed; `finish` waits for it, and gives its memory back.
     ``at_once``: copies to the host are enqueued behind the kernels.  Else they wait for `finish`,
     and go beside the kernels of the next batch.  Results are in the order of the pairs."""
@@ -42,9 +43,6 @@ class Running:
         self._lent: dict[str, Any] = {}
         self._events: list[Any] = []
         self._later: list[tuple[NDArray[Any], Any, int]] = []
-
-    def __enter__(self) -> Running:
-        return self
 
     def __exit__(self, failed: object, *_: object) -> None:
         if failed is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from math import lcm
@@ -73,7 +74,7 @@ class Work(NamedTuple):
     letters: dict[str, Any]
 
 
-class WavefrontTileBatch:
+class WavefrontTileBatch(AbstractContextManager["WavefrontTileBatch"]):
     """Launches of many tiles of one matrix, on one device.
 
     The matrix has ``rows`` rows; ``query`` and ``target`` are the part of it where the path may be.
@@ -116,9 +117,6 @@ class WavefrontTileBatch:
             codes[len(query) :] = source.pads(file)[0]
             letters = {"query": self._buffers.of(codes.copy()), **target_letters}
             self._works[moves] = Work(plan, file, letters)
-
-    def __enter__(self) -> WavefrontTileBatch:
-        return self
 
     def free(self, *_: object) -> None:
         """Free the device's memory.  Nothing can be computed after that."""
