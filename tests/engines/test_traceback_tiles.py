@@ -15,7 +15,12 @@ from numpy.typing import NDArray
 from test_device_traceback import FEWER_GROUPS, GROUPS, engine_of, job_of, same_walk
 
 from pysw_cl.engines.reference import Matrices, fill
-from pysw_cl.engines.wavefront.device_traceback import DeviceMoves, Start as From, begin_traceback
+from pysw_cl.engines.wavefront.device_traceback import (
+    DeviceMoves,
+    Start as From,
+    begin_pieces,
+    one_path,
+)
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import get_runtime
@@ -70,7 +75,7 @@ class Cut:
         runtime = self.engine.runtime
         with Buffers(runtime, small=True) as buffers:
             moves = runtime, defines, self.dirs, table, linear, [place], buffers, buffers
-            trace, entries = begin_traceback(*moves)()
+            trace, entries = one_path(begin_pieces(*moves)(), [place], len(table))
         visited = np.nonzero(entries[:, 3] >= 0)[0]
         tile = int(visited[-1]) if trace.ended else len(table)
         return replace(trace, row=trace.row - shift, column=trace.column - shift), tile

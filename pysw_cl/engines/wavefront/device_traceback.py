@@ -49,39 +49,6 @@ def traceback_defines(runtime: Runtime, T: int, alpha: int) -> dict[str, int]:
     return {"T": T, "R": alpha, "TRACEBACK_GROUP_SIZE": group}
 
 
-def begin_traceback(
-    runtime: Runtime,
-    defines: dict[str, int],
-    moves: Any,
-    tiles: NDArray[np.int64],
-    linear: bool,
-    starts: list[Start],
-    buffers: Buffers,
-    aside: Buffers,
-) -> Callable[[], Found]:
-    """Enqueue the traceback of a path through tiles; returns what waits for it and gives what was
-    found.  Arguments as of `begin_pieces`.
-
-    All pieces are traced side by side.  From wherever they start, they meet the path before long,
-    so where they end is probably right.  They are traced again from where those before ended, in
-    as many turns as there are pieces; most turns find that nothing has changed."""
-    pieces = begin_pieces(
-        runtime, defines, moves, tiles, linear, starts, buffers, aside, len(starts)
-    )
-
-    def traced() -> Found:
-        found, made = pieces(), 0
-        whole = np.full((len(tiles), 4), -1, np.int32)
-        for one, (traced, entries) in zip(starts, found, strict=True):
-            entries[entries[:, 3] >= 0, 3] += made
-            whole[one.first : one.last] = entries
-            made += len(traced.moves)
-        every = np.concatenate([one.moves for one, _ in found])
-        return replace(found[-1][0], moves=every), whole
-
-    return traced
-
-
 def begin_pieces(
     runtime: Runtime,
     defines: dict[str, int],
@@ -93,8 +60,12 @@ def begin_pieces(
     aside: Buffers,
     turns: int = 1,
 ) -> Callable[[], list[Found]]:
-    """Enqueue the tracebacks of pieces of a path, or of paths of their own (in one of the
-    ``turns``); returns what waits for them and gives each, of its tiles alone.
+    """Enqueue the tracebacks of pieces of a path, or of paths of their own; returns what waits for
+    them and gives each, of its tiles alone.
+
+    All pieces are traced side by side.  From wherever they start, they meet the path before long,
+    so where they end is probably right.  They are traced again from where those before ended, in
+    as many ``turns`` as there are pieces; most turns find that nothing has changed.
 
     ``defines``: see :func:`traceback_defines`.  ``moves``: the buffer with the moves of all tiles.
     ``tiles``: a row of `TracedWord` for each, in the order in which a path meets them; corners are
@@ -140,6 +111,17 @@ def begin_pieces(
     return pieces
 
 
+def one_path(found: list[Found], starts: list[Start], tiles: int) -> Found:
+    """The path through so many tiles whose pieces, with these starts, were ``found``."""
+    whole, made = np.full((tiles, 4), -1, np.int32), 0
+    for one, (traced, entries) in zip(starts, found, strict=True):
+        entries[entries[:, 3] >= 0, 3] += made
+        whole[one.first : one.last] = entries
+        made += len(traced.moves)
+    every = np.concatenate([one.moves for one, _ in found])
+    return replace(found[-1][0], moves=every), whole
+
+
 def pieces_of(parts: list[Part], start: tuple[int, int, int], piece: int) -> list[Start]:
     """Pieces of a path, of ``piece`` tiles each: all but the first start where the path probably
     comes to their first tile."""
@@ -168,8 +150,9 @@ class DeviceMoves:
             raise InternalError(f"traceback from ({row}, {column}) outside {m} x {n}")
         tiles = np.array([[0, 0, m, n, 0]], np.int64)
         moves = self._runtime, self._defines, self._dirs, tiles, self._linear
+        starts = [Start(row, column, state, 0, 1)]
         with Buffers(self._runtime, small=True) as buffers:
-            return begin_traceback(*moves, [Start(row, column, state, 0, 1)], buffers, buffers)()[0]
+            return one_path(begin_pieces(*moves, starts, buffers, buffers)(), starts, 1)[0]
 
     def release(self) -> None:
         moves, self._dirs = self._dirs, None

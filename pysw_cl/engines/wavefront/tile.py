@@ -228,11 +228,17 @@ class TileRun(StripsRun):
         return kernel
 
     def run(self) -> None:
-        if self.program.form != "ticketed":
-            self._two_phase()
+        if self.program.form == "ticketed":
+            self.event = self.kernel.launch(self.groups, self.program.group)
+            self.launches, self.began = 1, time.perf_counter()
             return
-        self.event = self.kernel.launch(self.groups, self.program.group)
-        self.launches, self.began = 1, time.perf_counter()
+        for launch in self.grid.launches():
+            block = launch.diagonal, launch.first, self.grid.B, launch.phase
+            self.kernel.bind(**dict(zip(TWO_PHASE, block, strict=True)))
+            self.kernel.launch(launch.count, self.program.group)
+            self.launches += 1
+            if self.launches % 64 == 0:
+                self.runtime.queue.flush()
 
     @property
     def groups(self) -> int:
@@ -250,15 +256,6 @@ class TileRun(StripsRun):
         grid, words = self.grid, self.execution.progress_words
         columns = buffers.read(self.made["progress"], words * grid.strips)[::words]
         return int(np.clip(columns, 0, grid.n).mean() * grid.m)
-
-    def _two_phase(self) -> None:
-        for launch in self.grid.launches():
-            block = launch.diagonal, launch.first, self.grid.B, launch.phase
-            self.kernel.bind(**dict(zip(TWO_PHASE, block, strict=True)))
-            self.kernel.launch(launch.count, self.program.group)
-            self.launches += 1
-            if self.launches % 64 == 0:
-                self.runtime.queue.flush()
 
     def result(self, bottom_wanted: bool = True) -> TileResult:
         """The tile's result, without moves.  ``bottom_wanted``: is a bottom edge of it read?"""

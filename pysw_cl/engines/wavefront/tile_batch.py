@@ -28,14 +28,7 @@ from ...tiles.edges import DeviceEdge, EdgeArray, Ints, Source, repeated
 from ...tiles.tile import Costs, Hit, Traced
 from .compressed_edge import CompressedEdge
 from .descriptors import TOP_LINE, SourceWord, TileWord
-from .device_traceback import (
-    Found,
-    Start,
-    begin_pieces,
-    begin_traceback,
-    pieces_of,
-    traceback_defines,
-)
+from .device_traceback import Found, Start, begin_pieces, one_path, pieces_of, traceback_defines
 from .kernel import backwards, counted, launch_many, new_records, read_records, scores_of
 from .tile_batch_layout import TILE_SET_FILES, TileSet, described
 
@@ -224,10 +217,10 @@ class WavefrontTileBatch(AbstractContextManager["WavefrontTileBatch"]):
         self._cost.launches += 1
         aside = Buffers(self.runtime.beside(0))  # it does not wait for later launches
         where = self._traced(moves.done, moves.stored)
-        traced = begin_traceback(*where, starts, moves.buffers, aside)
+        pieces = begin_pieces(*where, starts, moves.buffers, aside, len(starts))
 
         def found() -> Found:
-            path = traced()
+            path = one_path(pieces(), starts, len(moves.done.parts))
             self._count(moves.records(aside), True)
             return path
 
@@ -265,21 +258,19 @@ class WavefrontTileBatch(AbstractContextManager["WavefrontTileBatch"]):
         sizes = self.moves_bytes(tiles[:, TileWord.ROWS], tiles[:, TileWord.COLUMNS])
         ends = np.cumsum(sizes)
         tiles[:, TileWord.MOVES] = (ends - sizes) // 4
-        return self._keep("moves", max(capacity, int(ends[-1])))
+        return self._buffers.named("moves", max(capacity, int(ends[-1])))
 
     def _traced(self, done: TileSet, stored: Any) -> tuple[Runtime, Any, Any, Any, bool]:
-        """The first arguments of `begin_traceback`."""
+        """The first arguments of `begin_pieces`."""
         plan, tiles = self._works[True].plan, done.descriptors[:, TRACED]
         defines = traceback_defines(self.runtime, plan.T, plan.alpha)
         return self.runtime, defines, stored, tiles, self.scoring.gap_open == 0
 
-    def _keep(self, name: int | str, size: int) -> Any:
-        return self._buffers.named(name, size)
-
     def _set(self, level: int | str, parts: list[Part], steps: tuple[int, int]) -> TileSet:
         """The descriptors and the memory of a set of tiles; nothing is computed yet."""
         tiles, size = described(parts, steps, self._works[False].plan, self.columns)
-        return TileSet(parts, steps, tiles, self._keep(level, size), self.runtime, self.scoring)
+        kept = self._buffers.named(level, size)
+        return TileSet(parts, steps, tiles, kept, self.runtime, self.scoring)
 
     def _take(self, outer: TileSet, done: TileSet, buffers: Buffers) -> None:
         """Enqueue the copy of the tiles' edges from special rows and columns of the outer ones,
@@ -334,8 +325,8 @@ class WavefrontTileBatch(AbstractContextManager["WavefrontTileBatch"]):
         values = {
             **scores_of(self.scoring, file, program.skewed, buffers),
             **letters,
-            "state": self._keep("state" + slot, state),
-            "stages": self._keep("stages" + slot, stages),
+            "state": self._buffers.named("state" + slot, state),
+            "stages": self._buffers.named("stages" + slot, stages),
             "profiles": buffers.empty(strip_groups * profile),
             "argmax_scratch": None,
             "query_pad": 0,  # rows are whole strips
