@@ -23,8 +23,7 @@ from ..drivers.options import (
 )
 from ..drivers.problem import Mode
 from ..drivers.progress import Progress, RunProgress
-from ..drivers.run import run, run_top
-from ..drivers.side_by_side import side_by_side
+from ..drivers.run import run, run_top, side_by_side
 from ..engines.registry import Kind, attempts, by_time, engine_for
 from ..errors import DeviceError, DeviceMemoryError, InputError, InternalError
 from ..opencl.builds import expecting
