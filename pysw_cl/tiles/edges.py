@@ -187,7 +187,7 @@ class EdgeArray(Source):
     def prepare(self, threads: Executor) -> None:
         """Make the arrays that segments are written to in a thread: new memory takes longer to
         write than to copy to it."""
-        if self._own is None:
+        if self._own is None and self._made is None:
             self._made = threads.submit(Edge.unwritten, self._length)
 
     def write(self, start: int, edge: Edge | DeviceEdge) -> None:
@@ -198,7 +198,7 @@ class EdgeArray(Source):
             return
         if self._own is None:
             before, made = self._cells, self._made
-            own = Edge.unwritten(self._length) if made is None else made.result()
+            own = made.result() if made and not made.cancel() else Edge.unwritten(self._length)
             self._cells = self._own = own
             self._made = None
             if before is not None:

@@ -167,10 +167,13 @@ class SlabPipeline:
                 return None
             columns = [one for one in state.edges.columns.values() if isinstance(one, EdgeArray)]
             thread = ThreadPoolExecutor(1)  # while the first tiles are computed
-            for column in columns:
-                column.prepare(thread)
-            thread.shutdown(wait=False)
-            end = self._compute(pipeline)
+            with suppress(RuntimeError):  # none begins where the interpreter ends
+                for column in columns:
+                    column.prepare(thread)
+            try:
+                end = self._compute(pipeline)
+            finally:
+                thread.shutdown(wait=False, cancel_futures=True)
         except BaseException as error:
             lost = error.device if isinstance(error, LostError) else None
             try:

@@ -62,6 +62,12 @@ class Lane(RunningPipeline):
         assert self._last is not None
         return self.plan.B // self._last.program.warps
 
+    def groups_of(self, job: TileJob) -> int:
+        """The groups of the launch of a tile."""
+        assert self._last is not None
+        rows = self._last.program.warps * self.plan.strip_rows
+        return min(self.places, -(-job.size[0] // rows))
+
     def tell(self, tile: int, columns: int, side: Runtime) -> None:
         """So many columns of the row above a tile are there; on the queue of ``side``."""
         with Buffers(side) as buffers:
@@ -83,13 +89,13 @@ class Place:
     """Where the thread that copies is: at which device, and since when; and shall it end?"""
 
     def __init__(self) -> None:
-        self.turn, self.since, self.over = 0, time.monotonic(), threading.Event()
+        self.now, self.over = (0, time.monotonic()), threading.Event()
 
     @contextmanager
     def at(self, turn: int) -> Iterator[None]:
         if self.over.is_set():  # memory of devices may be released
             raise DeviceError("the pipeline has ended")
-        self.turn, self.since = turn, time.monotonic()
+        self.now = turn, time.monotonic()
         with failing(turn):
             yield
 
@@ -155,8 +161,7 @@ class Relay:
         note_memory: Callable[[int], None],
     ) -> None:
         self._runtimes, self._chosen, self._given = list(runtimes), chosen, given
-        self._note_memory, self._tuning = note_memory, chosen[0].plan.tuning.pipeline
-        self._sweeps = chosen[0].plan.tuning.sweep
+        self._note_memory, self._plan = note_memory, chosen[0].plan
         self.lanes: list[Lane] = []
         #: The tiles that were begun and not taken out, each with the number of its lane; what goes
         #: between tiles; the bottom edge of the last tile that was taken out.
@@ -168,10 +173,6 @@ class Relay:
         #: The error that ended the thread.
         self._error = list[BaseException]()
         self._thread = threading.Thread(target=self._copy, name="relay", daemon=True)
-        # made one after the other, so that no two of them have a channel of a driver of eight
-        for runtime in self._runtimes:
-            for queue in (COPIES, *range(pipeline_slots(chosen[0].plan))):
-                runtime.beside(queue)
         try:
             self._begin(job)
             self._thread.start()
@@ -184,20 +185,26 @@ class Relay:
         turn = self.count % len(self._runtimes)
         if turn == len(self.lanes):
             return True
-        lane = self.lanes[turn]
-        # A driver may have fewer channels to a device than there are queues, and what is in a
-        # channel waits for the launch before it to begin.  So a launch never waits for groups that
-        # wait for a copy: it might be in front of that copy.
+        lane, groups = self.lanes[turn], max((run.groups for _, run in self._begun), default=1)
+        with failing(turn):
+            return self._has_room(lane, groups) and lane.accepts()
+
+    def _has_room(self, lane: Lane, groups: int) -> bool:
+        """May a launch of so many groups follow?  A driver may have fewer channels to a device than
+        there are queues, and what is in a channel waits for the launch before it to begin.  So a
+        launch never waits for groups that wait for a copy: it might be in front of that copy."""
         feeds = [feed for feed in self._feeds if feed.lane is lane and not feed.ended.is_set()]
         waiting = sum(feed.to.groups for feed in feeds)
-        if waiting and waiting + max(run.groups for _, run in self._begun) > lane.places:
-            return False
-        with failing(turn):
-            return lane.accepts()
+        return not waiting or waiting + groups <= lane.places
 
     def put(self, job: TileJob, last: bool) -> bool:
         if not last and any(job.size[0] % lane.plan.strip_rows for lane in self.lanes):
             return False
+        if self.count >= len(self._runtimes):
+            lane = self.lanes[self.count % len(self._runtimes)]
+            while not self._has_room(lane, lane.groups_of(job)):  # it is higher than those before
+                self._check()
+                time.sleep(self._plan.tuning.pipeline.relay_seconds)
         self._begin(job)
         return True
 
@@ -245,9 +252,13 @@ class Relay:
     def close(self, lost: int | None = None) -> None:
         """As `RunningPipeline.close`; kernels that wait for a row above end with any result."""
         self._place.over.set()
-        if self._thread.ident is not None:
-            self._thread.join(None if lost is None else LOST_SECONDS)
-        gone = {lost}
+        gone, most = {lost}, self._plan.tuning.sweep.hang_seconds
+        while self._thread.is_alive():
+            self._thread.join(0.1)
+            turn, since = self._place.now
+            if time.monotonic() > since + (LOST_SECONDS if turn == lost else most):
+                gone.add(turn)  # it is in a call that does not come back
+                break
         for feed in self._feeds:
             if not feed.ended.is_set() and feed.lane.number not in gone:
                 try:
@@ -264,7 +275,11 @@ class Relay:
         with failing(turn):
             if turn == len(self.lanes):
                 runtime, about = self._runtimes[turn], (job, self._note_memory)
-                own = replace(self._given, device=runtime.facts)
+                own, slots = replace(self._given, device=runtime.facts), pipeline_slots(self._plan)
+                with runtime.failing():
+                    # one after the other, so that no two have one channel of a driver of eight
+                    for queue in (COPIES, *range(slots)):
+                        runtime.beside(queue)
                 lane = Lane(runtime, self._chosen[turn], own, *about)
                 lane.number = turn
                 lane.copies = lane.runtime.beside(COPIES)
@@ -283,19 +298,21 @@ class Relay:
         """Raise the error of the thread that copies, or of the device that it waits for."""
         if self._error:
             raise self._error[0]
-        place, most = self._place, self._sweeps.hang_seconds
-        if time.monotonic() > place.since + most:
-            with failing(place.turn):
-                raise self.lanes[place.turn].lost(f"a copy has taken {most:g} s")
+        now, most = self._place.now, self._plan.tuning.sweep.hang_seconds
+        if time.monotonic() > now[1] + most:
+            time.sleep(min(1.0, most))  # this process may have been stopped
+            if self._place.now == now:
+                with failing(now[0]):
+                    raise self.lanes[now[0]].lost(f"a copy has taken {most:g} s")
 
     def _copy(self) -> None:
         """Copy rows from device to device, and the best score, until all is over."""
-        share_at, tuning = 0.0, self._tuning
+        share_at, tuning = 0.0, self._plan.tuning.pipeline
         try:
             while not self._place.over.is_set():
                 for feed in [feed for feed in self._feeds if not feed.ended.is_set()]:
                     feed.step(tuning.relay_columns, self._place)
-                self._place.since = time.monotonic()
+                self._place.now = 0, time.monotonic()
                 if time.monotonic() >= share_at:
                     self._share()
                     share_at = time.monotonic() + tuning.share_seconds
