@@ -151,8 +151,6 @@ def result_facts(result: TileResult) -> tuple[dict[str, Any], dict[str, Edge]]:
 
 
 def result_of(facts: Mapping[str, Any], edges: Mapping[str, Edge]) -> TileResult:
-    """The result from what `result_facts` gave."""
-
     def inner(kind: str) -> dict[int, Edge]:
         return {int(k[len(kind) :]): edges[k] for k in facts["edges"] if k.startswith(kind)}
 

@@ -89,7 +89,6 @@ class StoredResources:
 
     @classmethod
     def of(cls, resources: AlignResources, mode: str, left_align: bool = False) -> StoredResources:
-        """From the resources of a run in this mode."""
         device, plan, cost = resources.device, resources.plan, resources.band_cost(mode)
         if isinstance(plan, Plan):
             plan = plan.overrides()

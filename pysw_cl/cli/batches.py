@@ -55,7 +55,6 @@ class Choice:
         self._nth, self._query = nth, part[-1][0]
 
     def __call__(self, numbers: NDArray[np.int64], scores: NDArray[Any]) -> NDArray[np.bool_]:
-        """Of the pairs with these numbers."""
         of = self._of[numbers]
         order, before = np.lexsort((-scores, of)), self._top - 1
         last = order[before:]

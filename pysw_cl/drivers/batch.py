@@ -80,7 +80,6 @@ class BatchDriver(Batches):
         found.stats.device_bytes = max(found.stats.device_bytes, self.engine.peak_bytes)
 
     def _parts(self, pairs: Sequence[Any]) -> Iterable[PartOf]:
-        """The pairs in parts, as `parts` gives them."""
         tuning, alphabet = self.tuning, self.scoring.alphabet
         most = tuning.cpu_pairs if self.vector else tuning.gpu_pairs
         longest = max(self.longest, tuning.most_letters * self.cuts)

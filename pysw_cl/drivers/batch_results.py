@@ -57,14 +57,12 @@ class PairResults:
         self.paths = PathWords(count) if "cigar" in names else None
         #: Of each pair: is the query on the minus strand, was it aligned alone, was it left out?
         self.minus, self.alone, self.left = (np.zeros(count, np.bool_) for _ in range(3))
-        #: Letters of each query.
         self.query_lengths = np.zeros(count, np.int64)
         self.stats = Stats()
         #: Why each path that was computed again was wrong.
         self.wrong: list[str] = []
 
     def put(self, name: str, k: int, value: int) -> None:
-        """The value of one pair."""
         if abs(value) > np.iinfo(np.int32).max:
             self.values[name] = self.values[name].astype(np.int64)
         self.values[name][k] = value
@@ -171,7 +169,6 @@ class OneByOne:
         self._align, self._together = align, together
         #: How often a pair is computed in batches; one that is aligned alone counts as often.
         self.sweeps = 1
-        #: The results of all pairs.
         self.found = PairResults(len(pairs), options.fields)
         #: The options of `align`, by the strand.
         self._asked = {"": options.for_one()}

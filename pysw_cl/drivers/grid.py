@@ -245,7 +245,6 @@ class Grid:
                 self._done_with(tile)
 
     def _done_with(self, tile: Tile) -> None:
-        """All scores of a tile are there."""
         numbers = tile.rows.numbers, tile.rows.numbers if tile.own else tile.columns.numbers
         self._put(*numbers, tile.scores)
         self.done(tile.cells, tile.pairs)

@@ -71,7 +71,6 @@ class Job:
 
     @classmethod
     def of(cls, facts: Mapping[str, Any], query: Sequence, target: Sequence) -> Job:
-        """The job with these ``facts`` and these sequences."""
         row, row_end, column, column_end = facts["range"]
         strand, letters = facts["strand"], (query.letters, target.letters)
         return cls(

@@ -146,7 +146,6 @@ class Options(Checked):
     output: str = "path"
     strand: str = "plus"
     left_align: bool = False
-    #: The scoring of these.
     scoring: Scoring = field(init=False)
 
     def __post_init__(self) -> None:
@@ -219,7 +218,6 @@ class ManyOptions(ModeOptions):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields of a row."""
         return fields_of(self.output, self.strand, self.second_best)
 
     def for_one(self) -> AlignOptions:

@@ -87,7 +87,6 @@ class Problem(Rectangle):
 
     @classmethod
     def of(cls, query: View, target: View, scoring: Scoring, mode: str, free: FreeEnds) -> Problem:
-        """The comparison in a mode."""
         return cls(query, target, scoring, 0 if mode == "local" else None, free=free)
 
     @cached_property

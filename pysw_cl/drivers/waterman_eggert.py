@@ -164,7 +164,6 @@ class _Tiles:
         return changed
 
     def trace(self, end: Hit, progress: TopProgress) -> Path:
-        """The canonical path to ``end``."""
         path = Path(end.row, end.column, between=progress.trace(end))
         trace = partial(trace_back, self.engine, self.problem, self.grid, end, path)
         persistently(self.engine, trace, lambda: (path.row, path.column))

@@ -58,7 +58,6 @@ class TileShape:
 
     @property
     def turned(self) -> TileShape:
-        """The transposed tile."""
         turned = replace(self, transposed=not self.transposed)
         return swapped(turned, "m n", "bottom right", "rows columns", "level level_left")
 

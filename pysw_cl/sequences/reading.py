@@ -24,7 +24,6 @@ UPPER = bytes(range(256)).upper()
 BLANKS = b" \t\r\n\v\f"
 #: What is done with a record that is left out: it is told what is wrong with it.
 OnBad = Callable[[SequenceError], object]
-#: The characters of qualities.
 _QUALITIES = bytes(range(33, 127))
 NO_LETTERS = "has no sequence; it needs at least one letter"
 

@@ -101,7 +101,6 @@ class TileMap:
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, Any]) -> TileMap:
-        """The map from the result of :meth:`facts`."""
         rows, columns = (np.array(facts[side], np.int64) for side in ("rows", "columns"))
         cells = np.outer(np.diff(rows), np.diff(columns))
         scores = np.array(facts["scores"], np.float64)  # None becomes NaN

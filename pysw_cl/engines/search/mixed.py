@@ -189,7 +189,6 @@ class MixedSearch(SearchEngine):
         return taken()
 
     def _launch(self, query: Letters, held: Held, slot: Slot) -> None:
-        """Begin a query."""
         with self.runtime.failing():  # nobody may have taken what was begun before
             slot.wait()
         m, memory, queue = len(query), slot.memory, self.runtime.queue

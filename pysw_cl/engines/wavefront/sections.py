@@ -157,7 +157,6 @@ class SectionsRun(StripsRun):
         return True
 
     def _to_compare(self, buffers: Buffers) -> _Compared:
-        """What `_refused` needs."""
         which = np.flatnonzero(self.began)
         places = np.zeros((max(1, len(which)), 2), np.int64)  # no buffer is empty
         places[: len(which), 0] = self.began[which]

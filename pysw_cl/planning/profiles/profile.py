@@ -57,7 +57,6 @@ class Identity:
     compute_units: int = 0
 
     def __str__(self) -> str:
-        """The device in a line."""
         name, platform = self.name or self.vendor, self.platform
         parts = (
             f"{name} [{platform}]" if name and platform else name or platform,

@@ -148,7 +148,6 @@ class TableRows(Columns):
         return TableRows([self.pairs[k] for k in chosen], self.table[chosen], self.common, given)
 
     def extended(self, more: Mapping[str, NDArray[Any]]) -> TableRows:
-        """These rows with more columns."""
         known = {name: self.table[name] for name in self.table.dtype.names or ()}
         return TableRows(self.pairs, as_table({**known, **more}), self.common, self._given)
 

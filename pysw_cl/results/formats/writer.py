@@ -94,7 +94,6 @@ _fields = attrgetter(*Row._fields[:-1])
 
 
 def row_of(found: AlignedPair) -> Row:
-    """The row of an alignment."""
     return Row._make((*_fields(found), lambda _: found))
 
 
