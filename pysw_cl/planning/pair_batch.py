@@ -67,13 +67,8 @@ class Groups:
 
     def cuts(self, most: int) -> list[int]:
         """The first pair of each batch, of ``most`` cells or one group, and the number of all."""
-        found, used = [0], 0
-        for group, needed in enumerate(self.cells.tolist()):
-            if used and used + needed > most:
-                found.append(group * self.lanes)
-                used = 0
-            used += needed
-        return [*found, self.pairs]
+        *firsts, _ = filled(self.cells.tolist(), most)
+        return [*(group * self.lanes for group in firsts), self.pairs]
 
     @cached_property
     def places(self) -> Ints:
@@ -99,6 +94,17 @@ class Groups:
     def run_words(self) -> int:
         """The words of all runs, those of lanes without a pair included."""
         return int(self.places[-1, 2]) + self.lanes * int(self.places[-1, 3])
+
+
+def filled(sizes: list[int], most: int) -> list[int]:
+    """The first of each batch of things of these sizes, ``most`` in all or one, and the number."""
+    firsts, used = [0], 0
+    for k, size in enumerate(sizes):
+        if used and used + size > most:
+            firsts.append(k)
+            used = 0
+        used += size
+    return [*firsts, len(sizes)]
 
 
 def most_runs(m: Any, n: Any) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...opencl.buffers import RetainedBuffers
 from ...opencl.device import Runtime
+from ...planning.pair_batch import filled
 from ...planning.plan import Plan
 from ...planning.program import Given
 from ...sequences.view import View
@@ -51,15 +52,6 @@ def pair_paths(
         sizes = [int(batch.moves_bytes(*part.area.shape)) for part in parts]
         share = int(tuning.moves_share * runtime.facts.memory)
         most = min(max(tuning.gpu_moves, share), batch.most_bytes)
-        cuts, used = [0], 0
-        for k, size in enumerate(sizes):
-            if used and used + size > most:
-                cuts.append(k)
-                used = 0
-            used += size
-        found = [
-            path
-            for start, stop in pairwise([*cuts, len(parts)])
-            for path in batch.paths(parts[start:stop])
-        ]
+        cuts = pairwise(filled(sizes, most))
+        found = [path for start, stop in cuts for path in batch.paths(parts[start:stop])]
         return found, batch.cost()
