@@ -55,22 +55,12 @@ class SectionsRun(StripsRun):
         self.lines = np.arange(self.grid.strips + 1, dtype=np.int32) & 1
         if not (sections.proven or flat):
             self.lines[0] = 2
-        self._send()
-
-    def _column(self, kind: str, k: Any) -> Any:
-        """The place of a column of section k (which may be an array)."""
-        return self.layout.columns_at[kind] + self.layout.column_words * k
-
-    def _send(self) -> None:
-        """Make the buffers, and send what they hold in the beginning."""
-        job, buffers = self.job, self.buffers
-        stride = self.layout.stride
+        stride, sizes = self.layout.stride, execution.buffers
         self.kept = buffers.large(4 * self.layout.words)
         top = 2 * stride * int(self.lines[0])
         for place, cells in ((top, job.above.h), (top + stride, job.above.x)):
             buffers.write(self.kept, self._side_by_side(cells), 4 * place)
         self._send_lefts()
-        sizes = self.execution.buffers
         self.made = buffers.several(
             {
                 **{name: sizes[name] for name in ("state", "stages", "profiles", "argmax_scratch")},
@@ -83,8 +73,12 @@ class SectionsRun(StripsRun):
         self.made.setdefault("letters", self.made["target"])
         if self.capacity:
             self.made["hits"] = buffers.of(np.zeros(1 + 3 * self.capacity, np.int32))
-        overlap = buffers.constant(np.array([self.sections.overlap], np.int32))
+        overlap = buffers.constant(np.array([sections.overlap], np.int32))
         self.made |= {"bus": self.kept, "columns": overlap}
+
+    def _column(self, kind: str, k: Any) -> Any:
+        """The place of a column of section k (which may be an array)."""
+        return self.layout.columns_at[kind] + self.layout.column_words * k
 
     def _side_by_side(self, cells: Ints) -> Ints:
         """The cells above each section, as the bus has them."""
