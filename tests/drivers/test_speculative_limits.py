@@ -23,6 +23,7 @@ import pysw_cl
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.engines.wavefront.tile_batch import WavefrontTileBatch
 from pysw_cl.errors import DeviceError
+from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.planning import parameters
 from pysw_cl.planning.path_grid import path_bytes
 
@@ -69,8 +70,8 @@ def test_an_interrupt_gives_the_memory_back(
     ("name", "calls"),
     [
         ("__init__", 1),
-        ("_keep", 1),
-        ("_keep", 4),
+        ("named", 1),
+        ("named", 4),
         ("_launch", 3),
         ("moves", 2),
         ("trace", 2),
@@ -86,7 +87,8 @@ def test_where_memory_lacks_tiles_go_one_by_one(
     wanted = pysw_cl.align(a, b, plan=plan, **HOW)
     assert seen.alone < 3
     lacks = DeviceError("out of memory")
-    fault(monkeypatch, WavefrontTileBatch, name, lacks, range(calls, 1 << 30))
+    owner = Buffers if name == "named" else WavefrontTileBatch
+    fault(monkeypatch, owner, name, lacks, range(calls, 1 << 30))
     found = pysw_cl.align(a, b, plan=plan, **HOW)
     assert key(found) == key(wanted)
     assert seen.alone >= 3
@@ -161,7 +163,7 @@ def test_a_level_is_no_larger_than_one_buffer_may_be(
     a, b = related(np.random.default_rng(4), 6000)
     sizes: list[int] = []
     use_engine(monkeypatch, SmallLevels)
-    spy(monkeypatch, WavefrontTileBatch, "_keep", lambda tiles, name, size: sizes.append(size))
+    spy(monkeypatch, Buffers, "named", lambda buffers, name, size: sizes.append(size))
     pysw_cl.align(a, b, plan=plan, **HOW)
     assert max(sizes) <= MOST and seen.traced > 5 and not seen.alone
 
