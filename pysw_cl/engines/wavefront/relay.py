@@ -185,7 +185,8 @@ class Relay:
         turn = self.count % len(self._runtimes)
         if turn == len(self.lanes):
             return True
-        lane, groups = self.lanes[turn], max((run.groups for _, run in self._begun), default=1)
+        lane = self.lanes[turn]
+        groups = max((run.groups for number, run in self._begun if number == turn), default=1)
         with failing(turn):
             return self._has_room(lane, groups) and lane.accepts()
 
