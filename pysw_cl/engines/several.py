@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import DeviceError
 from ..opencl.buffers import RetainedBuffers
 from ..opencl.device import Runtime
-from ..planning.choose import choose_pipeline
+from ..planning.choose import choose_turns
 from ..planning.facts import Share
 from ..planning.geometry import TileRows
 from ..planning.plan import Plan
@@ -153,6 +153,5 @@ class SeveralEngine(Shared, WavefrontEngine):
         if self.devices == 1:
             return super().pipeline(job, rows_below)
         given, shape = self._together(given_of(self.runtime, self.plan, job)), shape_of(job)
-        turns = (choose_pipeline(shape, rows_below, given, k) for k in range(self.devices))
-        chosen = [one for one in turns if one is not None]
+        chosen = choose_turns(shape, rows_below, given)
         return Relay(self._runtimes, chosen, given, job, self.note_memory) if chosen else None

@@ -82,22 +82,24 @@ def _is_cut(given: Given, m: int, n: int) -> bool:
 SHARES = 4
 
 
-def choose_pipeline(
-    tile: TileShape, rows_below: int, given: Given, turn: int = 0
-) -> InStrips | None:
+def choose_turns(tile: TileShape, rows_below: int, given: Given) -> list[InStrips]:
+    """`choose_pipeline` for each of several devices, as one that has all groups; none: as None."""
+    joint = choose_pipeline(tile, rows_below, _as_one(given))
+    if joint is None:
+        return []
+    plan, parts = joint.plan, _parts(joint.plan.B, given.shares)
+    each = (replace(plan, B=B, machine=given.plan.machine) for B in parts)
+    return [
+        in_strips(own, joint.program.score, tile, replace(given, device=share.device), linked=True)
+        for own, share in zip(each, given.shares, strict=True)
+    ]
+
+
+def choose_pipeline(tile: TileShape, rows_below: int, given: Given) -> InStrips | None:
     """How the first ``tile`` of a pipeline is computed that goes on for so many rows; `in_strips`
-    says how the others are.  None where tiles are better computed one by one.  ``turn``: the number
-    of the device, of several."""
-    if given.devices > 1:  # as one device that has all groups
-        joint = choose_pipeline(tile, rows_below, _as_one(given))
-        if joint is None:
-            return None
-        own, B = (
-            replace(given, device=given.shares[turn].device),
-            _parts(joint.plan.B, given.shares),
-        )
-        each = replace(joint.plan, B=B[turn], machine=given.plan.machine)
-        return in_strips(each, joint.program.score, tile, own, linked=True)
+    says how the others are.  None where tiles are better computed one by one."""
+    if given.devices > 1:
+        return next(iter(choose_turns(tile, rows_below, given)), None)
     plan, device, whole = given.plan, given.device, replace(tile, m=tile.m + rows_below)
     able = device.speculative and plan.form == "ticketed" and plan.lane_set.narrow is not None
     if not able or tile.moves or tile.forbidden or tile.collects or tile.rows or not rows_below:

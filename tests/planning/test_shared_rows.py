@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from test_pipelines import SCORING, gpu
 
-from pysw_cl.planning.choose import choose_pipeline, shared_rows
+from pysw_cl.planning.choose import choose_pipeline, choose_turns, shared_rows
 from pysw_cl.planning.facts import UNLIMITED, Share
 from pysw_cl.planning.geometry import TileShape, may_be_wide
 from pysw_cl.planning.model.several import in_turn
@@ -38,9 +38,8 @@ def test_devices_of_different_speed(groups: tuple[int, ...], pieces: int) -> Non
         assert all(abs(one - wanted) <= rows.unit for one in own)
     first, given = TileShape(ends[1], 9_000_000, best=True, bottom=True), replace(given, plan=plan)
     given = replace(given, shares=shares)
-    turns = range(len(groups))
-    choices = [choose_pipeline(first, 9_000_000 - ends[1], given, turn) for turn in turns]
-    B = [one.plan.B for one in choices if one is not None]
+    choices = choose_turns(first, 9_000_000 - ends[1], given)
+    B = [one.plan.B for one in choices]
     assert len(B) == len(groups) and all(
         abs(one / sum(B) - part / sum(groups)) < 0.01 for one, part in zip(B, groups, strict=True)
     )
