@@ -296,7 +296,8 @@ OPTIONS = {
         "what the run cost"),
     # run
     "--device": Option(None, None, "auto, cpu, gpu, or platform:device as indices or parts of "
-        "names, as `devices` lists them; cpu/4: in at most four threads (default: auto)", "auto"),
+        "names, as `devices` lists them; cpu/4: in at most four threads; for one large pair also "
+        "several that compute it together: all, or a list such as 0:0,0:1 (default: auto)", "auto"),
     "--threads": Option(count, "N", "compute in at most so many threads, on a CPU (default: one "
         "for each of its cores)"),
     "--engine": Option(None, None, "auto, wavefront, rowscan or reference (default: auto)", "auto"),
