@@ -1,11 +1,14 @@
 """Random comparisons by two devices in turn, beside those by one: a program of its own, because
 PoCL copies rows between devices only if it has more threads than groups are waiting.
 
-    POCL_MAX_PTHREAD_COUNT=64 python tests/relaying.py [SECONDS] [SEED]
+    POCL_MAX_PTHREAD_COUNT=64 python tests/relaying.py [SECONDS] [SEED] [DEVICES]
+
+DEVICES are GPUs, such as 0:0,0:1; without them several contexts of one CPU stand for devices.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import sys
 import tempfile
@@ -42,6 +45,12 @@ PLANS: tuple[dict[str, Any], ...] = (
     {"lanes": "vector", "T": 16, "alpha": 3, "chunk": 40, "B": 2},
     {"lanes": "vector", "T": 8, "alpha": 1, "chunk": 16, "B": 3},
 )
+GPU_PLANS: tuple[dict[str, Any], ...] = (
+    {"lanes": "packed", "alpha": 2, "chunk": 64},
+    {"lanes": "packed", "alpha": 25, "chunk": 7},
+    {"lanes": "packed", "alpha": 10, "chunk": 128},
+    {"lanes": "mixed", "alpha": 25, "chunk": 64},
+)
 SCORINGS: tuple[dict[str, Any], ...] = (
     {"sub_score": (1, -3), "gap_cost": (3, 2)},
     {"sub_score": (2, -1), "gap_cost": 1},
@@ -54,9 +63,9 @@ def key(found: Alignment) -> tuple[Any, ...]:
     return found.score, *places, found.cigar, found.strand
 
 
-def drawn(rng: np.random.Generator) -> tuple[str, str]:
-    """Two sequences, related or not, some of them short."""
-    m, n = (int(np.exp(rng.uniform(0, np.log(700)))) for _ in "ab")
+def drawn(rng: np.random.Generator, least: int, most: int) -> tuple[str, str]:
+    """Two sequences of so many letters, related or not."""
+    m, n = (int(np.exp(rng.uniform(np.log(least), np.log(most)))) for _ in "ab")
     letters = int(rng.integers(1, 5))
     a = rng.integers(0, letters, m)
     b = np.resize(a[rng.random(m) > 0.1], n) if rng.random() < 0.7 and m > 3 else a[:0]
@@ -77,12 +86,17 @@ def runtimes(count: int) -> list[Runtime]:
 
 def compared(rng: np.random.Generator, devices: list[Runtime]) -> int:
     """One random case; the tiles that were computed by several devices."""
-    a, b = drawn(rng)
-    plan: dict[str, Any] = {**PLANS[rng.integers(len(PLANS))], "form": "ticketed"}
+    gpus = devices[0].info.kind == "gpu"
+    a, b = drawn(rng, *((100, 60_000) if gpus else (1, 700)))
+    plans = GPU_PLANS if gpus else PLANS
+    plan: dict[str, Any] = {**plans[rng.integers(len(plans))], "form": "ticketed"}
+    plan |= {"B": int(np.exp(rng.uniform(0, 4)))} if gpus else {}
     plan |= {"pipeline.least_cells": 0, "pipeline.relay_columns": int(rng.integers(1, 60))}
+    # a copy of a few columns takes a GPU as long as one of thousands
+    plan |= {"pipeline.relay_columns": int(rng.integers(500, 20_000))} if gpus else {}
     plan |= {"pipeline.depth": int(rng.integers(1, 4)), "pipeline.more": 1}
     plan |= {"pipeline.share_seconds": float(rng.choice([0, 0.02]))}
-    plan |= {"tile_cells": int(rng.choice([1 << 10, 1 << 14, 1 << 30]))}
+    plan |= {"tile_cells": int(rng.choice([1 << 10, 1 << 14, 1 << 30][2 * gpus :]))}
     how: dict[str, Any] = {**SCORINGS[rng.integers(len(SCORINGS))], "plan": plan}
     how["output"] = str(rng.choice(["path", "ends", "score"]))
     how["strand"] = str(rng.choice(["plus", "minus", "both"]))
@@ -93,15 +107,18 @@ def compared(rng: np.random.Generator, devices: list[Runtime]) -> int:
         how["prune"] = False
     some, count = devices[: int(rng.integers(1, len(devices) + 1))], len(made)
     several.devices_of = lambda device: some  # type: ignore[assignment]
-    groups = {one.context: int(rng.integers(1, 4)) for one in devices}
-    sharing.shares_of = lambda runtimes, plan: tuple(
-        Share(one.facts, groups[one.context]) for one in runtimes
-    )
+    if not gpus or rng.random() < 0.5:
+        groups = {one.context: int(rng.integers(1, 40 if gpus else 4)) for one in devices}
+        sharing.shares_of = lambda runtimes, plan: tuple(
+            Share(one.facts, groups[one.context]) for one in runtimes
+        )
+    else:
+        sharing.shares_of = shares_of
     if rng.random() < 0.4:
         found = with_a_fault(rng, some, lambda: pysw_cl.align(a, b, device=["0", "1"], **how))
     elif rng.random() < 0.2:
         with tempfile.TemporaryDirectory() as folder:
-            kept = {"checkpoint": folder, "disk_size": 1 << 16}
+            kept = {"checkpoint": folder, "disk_size": 1 << 22}
             try:
                 found = pysw_cl.align(a, b, device=["0", "1"], stop_after=0.0, **how, **kept)
             except Stopped:
@@ -111,7 +128,8 @@ def compared(rng: np.random.Generator, devices: list[Runtime]) -> int:
         relayed = [one.count for one in made[count:]]
         names = spans.check(found, 1 + (how["strand"] == "both"))
         assert len(names) == max([1, *(min(len(some), tiles) for tiles in relayed)]), names
-    wanted = pysw_cl.align(a, b, device="auto", **how)
+    how |= {"plan": {"lanes": "warp32"}} if gpus else {}
+    wanted = pysw_cl.align(a, b, device=devices[0].device if gpus else "auto", **how)
     assert key(found) == key(wanted), (a, b, how, len(some), found, wanted)
     return sum(one.count for one in made[count:])
 
@@ -176,11 +194,14 @@ def hangs(rng: np.random.Generator, devices: list[Runtime], name: str) -> None:
     assert key(found) == key(pysw_cl.align(a, b, device="auto", output="ends"))
 
 
+#: Seconds after which a case hangs.
+SLOW = 150
 made: list[Relay] = []
+shares_of = sharing.shares_of
 faults = [0]
 
 
-def main(seconds: float, seed: int) -> None:
+def main(seconds: float, seed: int, named: str = "") -> None:
     begin = Relay.__init__
 
     def noted(self: Relay, *given: Any) -> None:
@@ -188,15 +209,19 @@ def main(seconds: float, seed: int) -> None:
         begin(self, *given)
 
     Relay.__init__ = noted  # type: ignore[method-assign]
-    rng, devices, cases, tiles = np.random.default_rng(seed), runtimes(3), 0, 0
-    for name in ("done", "tell"):
+    rng, cases, tiles = np.random.default_rng(seed), 0, 0
+    devices = [get_runtime(one) for one in named.split(",")] if named else runtimes(3)
+    for name in () if named else ("done", "tell"):
         hangs(rng, devices, name)
     until = time.monotonic() + seconds
     while time.monotonic() < until:
+        faulthandler.dump_traceback_later(SLOW, exit=True)
         tiles += compared(rng, devices)
         cases += 1
+    faulthandler.cancel_dump_traceback_later()
     print(f"{cases} cases, {len(made)} relays, {tiles} tiles, {faults[0]} faults")
 
 
 if __name__ == "__main__":
-    main(*(float(one) for one in sys.argv[1:2] or ["10"]), int((sys.argv[2:3] or ["1"])[0]))
+    given = sys.argv[1:] + ["10", "1"][len(sys.argv) - 1 :]
+    main(float(given[0]), int(given[1]), *given[2:])
