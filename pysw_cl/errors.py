@@ -132,6 +132,10 @@ class CheckpointError(PyswError, RuntimeError):
     """A checkpoint that belongs to another job, is damaged or in use, or cannot be written."""
 
 
+class ClusterError(PyswError, RuntimeError):
+    """A cluster without a scheduler or workers, or whose workers cannot do what they are asked."""
+
+
 class Stopped(PyswError):
     """A run that ended at the time it was asked to, with a checkpoint to go on from."""
 

@@ -1,0 +1,1 @@
+"""One pair, many pairs and searches on many machines (docs/cluster.md)."""

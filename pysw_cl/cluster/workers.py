@@ -1,0 +1,97 @@
+"""The workers of a cluster: those of a Dask scheduler, or of any `concurrent.futures.Executor`."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from ..errors import ClusterError, InputError, PyswError, shown
+
+T = TypeVar("T")
+#: Seconds for which a scheduler is looked for, and for which one that went away may come back.
+ANSWER, AWAY = 30, 60
+#: Seconds between two looks at the scheduler while nothing is done.
+LOOK = 2.0
+#: How often a task is begun at most whose worker fails.
+TRIES = 20
+
+
+class Workers:
+    """What computes tasks elsewhere.  A task is a function of a module that the workers can import,
+    with arguments and a result that can be pickled."""
+
+    def __init__(self, executor: Executor, client: Any = None) -> None:
+        self._executor, self._client, self._seen = executor, client, time.monotonic()
+
+    def count(self) -> int:
+        """The tasks that run at once now; 0: no worker is there."""
+        if self._client is None:
+            return int(getattr(self._executor, "_max_workers", 1))
+        return sum(self._client.nthreads().values())
+
+    def submit(
+        self, task: Callable[..., T], *given: Any, name: str, priority: int = 0
+    ) -> Future[T]:
+        """Begin ``task(*given)``; of those that wait the one of the highest ``priority`` is next.
+        ``name``: what a dashboard calls it."""
+        if self._client is None:
+            return self._executor.submit(task, *given)
+        more = {"key": f"{name}-{uuid.uuid4().hex[:8]}", "priority": priority, "pure": False}
+        return self._executor.submit(task, *given, **more)
+
+    def wait(self, running: Collection[Future[T]]) -> set[Future[T]]:
+        """Those that are done, at least one.  Raises ClusterError if the scheduler is gone."""
+        while True:
+            done = wait(running, LOOK, FIRST_COMPLETED).done
+            if done or self._client is None:
+                return set(done)
+            now = time.monotonic()
+            self._seen = now if self._client.status == "running" else self._seen
+            if now > self._seen + AWAY:
+                raise ClusterError(f"the scheduler has not answered for {AWAY} s")
+
+    def everywhere(self, task: Callable[..., T], *given: Any) -> dict[str, T]:
+        """What ``task(*given)`` gives at each worker, by its address; of an executor that has no
+        addresses, at one of them."""
+        if self._client is None:
+            return {"": self._executor.submit(task, *given).result()}
+        return dict(self._client.run(task, *given))
+
+
+def lost(error: BaseException) -> bool:
+    """Did a task fail because of its worker, so that another one may do it?"""
+    if isinstance(error, PyswError):
+        return False
+    return isinstance(error, CancelledError | OSError) or type(error).__name__ == "KilledWorker"
+
+
+@contextmanager
+def workers_of(cluster: Any) -> Iterator[Workers]:
+    """The workers of ``cluster``: the address of a Dask scheduler, a Dask client or cluster, or an
+    Executor of the standard library.  Raises ClusterError if there are none, InputError for
+    anything else."""
+    if isinstance(cluster, Executor):
+        yield Workers(cluster)
+        return
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise ClusterError("a cluster needs Dask: pip install 'pysw-cl[cluster]'") from error
+    if isinstance(cluster, Client):
+        yield Workers(cluster.get_executor(), cluster)
+        return
+    if not isinstance(cluster, str) and not hasattr(cluster, "scheduler_address"):
+        raise InputError(
+            "cluster must be a Dask client or cluster, the address of a scheduler, or an Executor, "
+            f"not {shown(cluster)}"
+        )
+    try:
+        client = Client(cluster, timeout=ANSWER, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ClusterError(f"no scheduler answers at {cluster}: {error}") from error
+    with client:
+        yield Workers(client.get_executor(), client)
