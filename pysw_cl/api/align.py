@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from functools import cache
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..checkpoint.run import saved_strands
 from ..checkpoint.store import Store, StoredResources
+from ..cluster.pair import cluster_strands
+from ..cluster.workers import workers_of
+from ..drivers.align_pair import StrandStore
 from ..drivers.job import Found, Job, alignment_of, make_frames
 from ..drivers.options import (
     AlignOptions,
@@ -70,6 +74,7 @@ def align(
     stop_after: float | None = None,
     kernel_times: bool = False,
     timeline: bool = False,
+    cluster: Any = None,
 ) -> Alignment:
     """Align query ``a`` with target ``b`` exactly.
 
@@ -160,6 +165,10 @@ def align(
         ``device`` is a CommandQueue without profiling, because that is the queue that is used.
     timeline : bool
         Note what each device computes when: ``stats.spans``, which `Alignment.plot_timeline` draws.
+    cluster : str, Dask client or cluster, or Executor, optional
+        Workers that compute the pair (docs/cluster.md): those of the Dask scheduler at an address
+        such as "tcp://host:8786", or of a `concurrent.futures.Executor`.  They share the folder
+        ``checkpoint`` with this process; without one, a temporary folder of this host.
 
     Returns
     -------
@@ -175,6 +184,8 @@ def align(
         If there is no usable device, or it fails or runs out of memory.
     CheckpointError
         If the folder belongs to another job, is in use, or cannot be written.
+    ClusterError
+        If no scheduler answers, or the workers cannot compute it.
     Stopped
         After ``stop_after`` seconds; :func:`resume` goes on."""
     given = locals()
@@ -189,8 +200,7 @@ def align_with(
     started = time.perf_counter()
     resources.band_cost(options.mode)  # refused before there is any work or folder
     job = job_of(a, b, options, quiet)
-    if resources.checkpoint is not None:
-        engine = make_engine(resources, _device(job, resources))  # before a folder is made
+    if resources.checkpoint is not None or resources.cluster is not None:
         if job.scoring.by_position:
             raise InputError("checkpoint cannot go with a position matrix, which it does not save")
         if job.second_best:
@@ -198,7 +208,16 @@ def align_with(
                 "second_best cannot go with checkpoint, which does not save what it needs"
             )
         stored = StoredResources.of(resources, job.mode, options.left_align)
-        with Store.begin(resources.checkpoint, job, stored) as store:
+        with ExitStack() as stack:
+            if resources.cluster is not None:
+                workers = stack.enter_context(workers_of(resources.cluster))
+            else:
+                engine = make_engine(resources, _device(job, resources))  # before a folder is made
+            folder = resources.checkpoint or stack.enter_context(TemporaryDirectory())
+            store = stack.enter_context(Store.begin(folder, job, stored))
+            if resources.cluster is not None:
+                engine, strands = cluster_strands(store, resources, workers)
+                return _saved_run(store, resources, lambda: engine, strands)
             return _saved_run(store, resources, lambda: engine)
     usual = resources.prune and resources.max_cost == "auto" and not resources.kernel_times
     devices: Iterable[AbstractContextManager[Any]] = (nullcontext(resources.device),)
@@ -234,9 +253,14 @@ def align_together_with(
     return results
 
 
-def _saved_run(store: Store, resources: AlignResources, engines: Callable[[], Engine]) -> Alignment:
+def _saved_run(
+    store: Store,
+    resources: AlignResources,
+    engines: Callable[[], Engine],
+    saved: Callable[[Job], StrandStore] | None = None,
+) -> Alignment:
     """The result of a job that is saved as it goes on."""
-    jobs, saved = store.job.strands(store.minus_first), saved_strands(store, resources)
+    jobs, saved = store.job.strands(store.minus_first), saved or saved_strands(store, resources)
     with told(resources.progress) as progress, expecting(PROGRAMS[store.job.output]):
         try:
             found = run(jobs, engines, resources, progress, saved)
@@ -259,6 +283,7 @@ def resume(
     stop_after: float | None = None,
     progress: Progress | bool | None = None,
     kernel_times: bool = False,
+    cluster: Any = None,
 ) -> Alignment:
     """Go on with a run that saved to the folder ``checkpoint``, from its last sound row.
 
@@ -276,6 +301,10 @@ def resume_with(given: ResumeResources) -> Alignment:
     """`resume`, with resources that are checked."""
     with Store.open(given.checkpoint) as store:
         resources, job = store.resources.resumed(given), store.job
+        if resources.cluster is not None:
+            with workers_of(resources.cluster) as workers:
+                engine, strands = cluster_strands(store, resources, workers)
+                return _saved_run(store, resources, lambda: engine, strands)
         engines = cache(lambda: make_engine(resources, _device(job, resources)))
         return _saved_run(store, resources, engines)
 

@@ -117,10 +117,11 @@ class Pieces:
 
 
 class SealedWriter:
-    """Writes one sealed file, which appears at ``path`` by `seal`.  Raises CheckpointError."""
+    """Writes one sealed file, which appears at ``path`` by `seal`.  Raises CheckpointError.
+    ``part``: what its name ends in until then, where others may write the same file."""
 
-    def __init__(self, path: Path) -> None:
-        self.path, self._part = path, path.with_name(path.name + ".part")
+    def __init__(self, path: Path, part: str = ".part") -> None:
+        self.path, self._part = path, path.with_name(path.name + part)
         with to_write(path):
             self._file = self._part.open("wb")
             self._pieces = Pieces(self._file)
@@ -301,8 +302,10 @@ def writing() -> Iterator[Writer]:
 class EdgeWriter:
     """Writes edges to a sealed file by a thread.  ``bytes``: its size, 0 until it is sealed."""
 
-    def __init__(self, writer: Writer, path: Path, facts: Mapping[str, Any]) -> None:
-        self._writer, self.path, self._facts = writer, path, facts
+    def __init__(
+        self, writer: Writer, path: Path, facts: Mapping[str, Any], part: str = ".part"
+    ) -> None:
+        self._writer, self.path, self._facts, self._part = writer, path, facts, part
         self.bytes = 0
         self._file: SealedWriter | None = None
 
@@ -316,7 +319,7 @@ class EdgeWriter:
 
     def _opened(self) -> SealedWriter:
         if self._file is None:
-            self._file = self._writer.file = SealedWriter(self.path)
+            self._file = self._writer.file = SealedWriter(self.path, self._part)
         return self._file
 
     def _put(self, name: str, start: int, edge: Edge) -> None:

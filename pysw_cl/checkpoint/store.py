@@ -66,7 +66,7 @@ except ImportError:  # a system without it: two runs on one folder are not notic
 FORMAT = 2
 #: Names of files in a checkpoint.
 _OURS = re.compile(
-    r"plus|minus|(lock|job\.json|query|target|result|whole|thin|rows-\d+-\d+|walk-\d+|band-\d+)(\.part)?"
+    r"plus|minus|(lock|job\.json|query|target|result|whole|thin|rows-\d+-\d+|walk-\d+|band-\d+|blocks|tile-\d+-\d+)(\..*part)?"
 )
 #: Letters, moves and runs are written in pieces of so many bytes.
 PIECE = 1 << 19
@@ -179,6 +179,12 @@ class Store:
                     "folder as checkpoint: the rows in it are used"
                 ) from error
             yield cls(path, job, StoredResources(**content["wishes"]), content["minus_first"])
+
+    @staticmethod
+    def read(folder: str | os.PathLike[str]) -> Job:
+        """The job in a folder that another process may have locked.  Raises DamagedFile."""
+        path = Path(folder)
+        return _job(path, _read_manifest(path / "job.json"))
 
     def part(self, job: Job) -> Store:
         """The part for a ``job`` of one strand of this one's."""

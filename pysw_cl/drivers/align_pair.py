@@ -78,6 +78,9 @@ class StrandStore(Protocol):
     def sweep(self, of: Search) -> Swept:
         """A sweep of the whole matrix, whose cost is counted by the stats of the search."""
 
+    def path(self, of: Search, end: Hit) -> FoundPath | None:
+        """The path to ``end``, if others trace it."""
+
     def traceback(self, end: Hit, plan: Plan) -> Path:
         """The path to ``end`` as far as earlier runs traced it, which is saved as it goes on."""
 
@@ -232,8 +235,9 @@ class Search:
             self.progress.finished()
             return found
         self.engine.stage = "path"
-        if restarts is None:
-            path_found = self._path_in_boxes(end)
+        elsewhere = None if self.store is None else self.store.path(self, end)
+        if restarts is None or elsewhere is not None:
+            path_found = elsewhere or self._path_in_boxes(end)
             self.progress.finished()
             return found._replace(path=path_found)
         if swept.compresses and isinstance(restarts, SweptGrid):

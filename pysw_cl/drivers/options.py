@@ -365,6 +365,7 @@ class AlignResources(Resources):
     disk_size: int | None = None
     stop_after: float | None = None
     timeline: bool = False
+    cluster: Any = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -392,6 +393,7 @@ class ResumeResources(Resources):
     device: Any = None
     disk_size: int | None = None
     stop_after: float | None = None
+    cluster: Any = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

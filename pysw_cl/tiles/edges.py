@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,8 @@ class Edge(Source):
 
     h: Ints
     x: Ints
+    #: Does it take no memory, however long it is?
+    small: ClassVar[bool] = False
 
     @classmethod
     def unreachable(cls, length: int) -> Edge:
@@ -103,6 +105,15 @@ class Edge(Source):
         if not unreachable.any():
             return self
         return Edge(*(np.where(unreachable, np.int32(UNREACHABLE), v) for v in (self.h, self.x)))
+
+
+class LevelEdge(Edge):
+    """A run of cells with the same ``h`` that no gap reaches, in the memory of one."""
+
+    small = True
+
+    def __init__(self, h: int, gap_open: int, length: int) -> None:
+        super().__init__(repeated(h, length), repeated(h - gap_open, length))
 
 
 class CopiedEdge(Edge):

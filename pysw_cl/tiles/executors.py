@@ -32,7 +32,7 @@ class InThreads:
             while True:
                 busy = {row for row, *_ in running.values()} | {row for row, *_ in again}
                 found = again.pop() if free and again else None
-                if free and (found := found or _next_tile(rows, left, busy)) is not None:
+                if free and (found := found or next_tile(rows, left, busy)) is not None:
                     engine = free.pop()
                     tile = partial(engine.tile, found[2])
                     running[threads.submit(engine.noted, tile, found[1])] = *found, engine
@@ -55,7 +55,7 @@ class InThreads:
                             free.append(engine)
 
 
-def _next_tile(
+def next_tile(
     rows: Iterator[TileRow], left: dict[TileRow, list[Area]], busy: set[TileRow]
 ) -> tuple[TileRow, Area, TileJob] | None:
     """A tile whose edges are there; None if there is none now.  ``left``: the rows that are not

@@ -17,9 +17,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..planning.geometry import places_inside
+from ..scoring.precision import UNREACHABLE
 from ..scoring.scoring import Scoring
 from ..sequences.view import Pairs, View, pairs_inside
-from .edges import Edge, EdgeArray, Edges, Source
+from .edges import DeviceEdge, Edge, EdgeArray, Edges, LevelEdge, Source
 from .slabs import BestCells, Slab, Slabs, SweepResult
 from .tile import Area, Corridor, Hit, TileJob, TileResult
 
@@ -151,9 +152,9 @@ class SweepState:
         """Take a tile that is skipped: its edges hold the floor or unreachable cells."""
         slab.found.skipped[area] = area.cells
         floor, gap_open = self.rectangle.floor, self.rectangle.scoring.gap_open
-        edge = Edge.unreachable if floor is None else partial(Edge.level, floor, gap_open=gap_open)
+        level = partial(LevelEdge, *((UNREACHABLE, 0) if floor is None else (floor, gap_open)))
         rows, columns = self.special_lines(slab, area)
-        bottom, right = edge(area.column_end - area.column), edge(area.row_end - area.row)
+        bottom, right = level(area.column_end - area.column), level(area.row_end - area.row)
         result = TileResult(bottom, right)
         result.rows, result.columns = dict.fromkeys(rows, bottom), dict.fromkeys(columns, right)
         self._pass_on(slab, area, result)
@@ -244,6 +245,29 @@ class _Below(EdgeArray):
 
     done = 0
 
+    def __init__(self, length: int) -> None:
+        super().__init__(length)
+        #: Runs of it that take no memory, by their first cells.
+        self._small = dict[int, Edge]()
+
+    def write(self, start: int, edge: Edge | DeviceEdge) -> None:
+        if isinstance(edge, Edge) and edge.small:
+            self._small[start] = edge
+        else:
+            super().write(start, edge)
+
+    def read(self, start: int, stop: int) -> Edge:
+        kept = self._small.get(start)
+        if kept is not None and len(kept) == stop - start:
+            return kept
+        while self._small:
+            first, edge = self._small.popitem()
+            super().write(first, edge.read(0, len(edge)))
+        return super().read(start, stop)
+
+    def h_at(self, cell: int) -> int:
+        return int(self.read(cell, cell + 1).h[0])
+
     def ready(self, start: int, stop: int) -> bool:
         return self.done >= stop
 
@@ -291,5 +315,5 @@ class TileRow:
         if done.bottom is not None and len(self.below):
             self.below.write(area.column, done.bottom)
         self._left = self._left if done.right is None else done.right
-        self._corner, self.below.done = int(self._top.h[-1]), area.column_end
+        self._corner, self.below.done = self._top.h_at(len(self._top) - 1), area.column_end
         self._state.advance(area)

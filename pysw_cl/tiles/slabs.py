@@ -18,7 +18,7 @@ from ..planning.geometry import TileRows
 from ..scoring.precision import LOCAL_LIMIT, UNREACHABLE_BELOW
 from ..sequences.view import Frame
 from .edges import Edge, Edges, Ints, Sink
-from .tile import NO_HITS, Area, Bound, Cells, Costs, Hit, Hits, TileResult, Want, best_first
+from .tile import NO_HITS, Area, Cells, Costs, Hit, Hits, Limits, TileResult, Want, best_first
 
 #: A map has at most so many rows and columns of rectangles; more tiles than that are merged.
 MOST = 64
@@ -125,10 +125,13 @@ def _groups(count: int) -> list[int]:
 
 class BestCells:
     """The best cells found so far in a rectangle of ``m`` x ``n`` cells: `hits`, at most
-    ``want.count``.  ``bound`` allows pruning (None: no tile is skipped)."""
+    ``want.count``.  ``limits``: its bound allows pruning (None: no tile is skipped)."""
 
-    def __init__(self, m: int, n: int, floor: int | None, want: Want, bound: Bound | None) -> None:
+    def __init__(self, m: int, n: int, floor: int | None, want: Want, limits: Limits) -> None:
         self.m, self.n, self.floor, self.want = m, n, floor, want
+        bound, (rows, columns) = limits.bound, limits.beyond
+        #: The rows and columns of the matrix from the first of the rectangle on.
+        self._all = m + rows, n + columns
         # Only one best cell can be bounded by the best score known.
         self.bound = bound if want.count == 1 and want.where != "none" else None
         #: Are they looked for in all cells of a tile, in the bottom edge, in the right edge?
@@ -199,7 +202,7 @@ class BestCells:
         """How many rows and columns of the matrix follow a tile; None where it is not pruned."""
         if self.bound is None:
             return None
-        return self.m - area.row_end, self.n - area.column_end
+        return self._all[0] - area.row_end, self._all[1] - area.column_end
 
     def excluded(self, area: Area, corner: int, top: Edge, left: Edge) -> bool:
         """Is it certain that no path through this tile beats the best cell, nor equals it at an
@@ -211,7 +214,7 @@ class BestCells:
         start = max(corner, top.highest, left.highest)
         if self.floor is not None:
             start = max(start, self.floor)
-        longest = min(self.m - area.row, self.n - area.column)
+        longest = min(self._all[0] - area.row, self._all[1] - area.column)
         most = start + longest * max(bound.match, 0)
         later = (area.row + 1, area.column + 1) > (best.row, best.column)
         return most < best.score or (most == best.score and later)

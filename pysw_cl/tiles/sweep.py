@@ -59,7 +59,7 @@ def sweep(
     ends the sweep.
     ``executor``: what computes the tiles of a slab's rows (default: ``engine``'s, or itself)."""
     want, limits, (m, n) = want or Want(), limits or Limits(), rectangle.shape
-    best = BestCells(m, n, rectangle.floor, want, limits.bound)
+    best = BestCells(m, n, rectangle.floor, want, limits)
     slabs = slabs or Slabs(m, edges, shape or (m, n))
     state = SweepState(rectangle, edges, best, slabs, limits.corridor, progress)
     own = None if executor is not None else engine.executor(rectangle)
@@ -309,12 +309,12 @@ class _PartCells(BestCells):
 
     def __init__(self, job: TileJob) -> None:
         want = Want("all" if job.best else "none", job.count, job.threshold)
-        super().__init__(*job.size, job.floor, want, None)
+        super().__init__(*job.size, job.floor, want, Limits(beyond=job.after or (0, 0)))
         self._after = job.after
 
     def after(self, area: Area) -> tuple[int, int] | None:
-        rows, columns = self.m - area.row_end, self.n - area.column_end
-        return self._after and (self._after[0] + rows, self._after[1] + columns)
+        rows, columns = self._all[0] - area.row_end, self._all[1] - area.column_end
+        return self._after and (rows, columns)
 
     def threshold(self, area: Area) -> int | None:
         """That of the last best cell, and one more for a part whose cells all come after it."""

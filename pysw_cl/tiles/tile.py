@@ -216,6 +216,8 @@ class Limits:
 
     bound: Bound | None = None
     corridor: Corridor | None = None
+    #: Rows and columns that follow the rectangle in the matrix that it is a part of.
+    beyond: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,277 @@
+"""What a worker computes: a block of the matrix, or the path; its result is a file in the folder of
+the checkpoint, which all workers and the client see.
+
+A block is a tile of the client's sweep that the worker sweeps by itself, with all that its devices
+can do.  Its edges are pieces of its file, so that those below and to its right read them from
+there.  The file appears by a rename, so it is complete or absent: a block that was computed twice is
+the same one, and one that is there is not computed again."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache, reduce
+from itertools import pairwise
+from pathlib import Path as FilePath
+from typing import Any
+
+from ..checkpoint.band import result_facts
+from ..checkpoint.container import (
+    DamagedFile,
+    EdgeSink,
+    EdgeWriter,
+    SealedFile,
+    StoredEdge,
+    writing,
+)
+from ..checkpoint.store import Store
+from ..drivers.job import Job
+from ..drivers.problem import FoundPath, Path, PathReader, Problem
+from ..drivers.traceback import trace_back
+from ..engines.registry import engine_for
+from ..scoring.precision import UNREACHABLE, UNREACHABLE_BELOW
+from ..tiles.contract import Engine
+from ..tiles.edges import Edge, Edges, Ints, LevelEdge, Sink, Source
+from ..tiles.graph import Rectangle
+from ..tiles.special_lines import RestartGrid
+from ..tiles.sweep import sweep
+from ..tiles.tile import Area, Bound, Hit, Limits, TileResult, Want
+
+_own = threading.local()
+#: A row and a column behind every cell.
+FAR = 1 << 40
+
+
+class FileEdge(Edge):
+    """An edge in the file of a block, which is read when its cells are asked for."""
+
+    small = True
+
+    def __init__(self, path: FilePath, name: str, cells: int, highest: int) -> None:
+        vars(self).update(path=path, name=name, cells=cells, most=highest)
+
+    def __len__(self) -> int:
+        return int(vars(self)["cells"])
+
+    def __reduce__(self) -> Any:
+        own = vars(self)
+        return FileEdge, (own["path"], own["name"], own["cells"], own["most"])
+
+    def read(self, start: int, stop: int) -> Edge:
+        own = vars(self)
+        return StoredEdge(own["name"], [(0, SealedFile(own["path"]))]).read(start, stop)
+
+    @property
+    def h(self) -> Ints:  # type: ignore[override]
+        return self.read(0, len(self)).h
+
+    @property
+    def x(self) -> Ints:  # type: ignore[override]
+        return self.read(0, len(self)).x
+
+    @property
+    def highest(self) -> int:
+        return int(vars(self)["most"])
+
+
+@dataclass(frozen=True)
+class Place:
+    """A strand of the job in a checkpoint, as a worker finds it."""
+
+    #: The folder of the checkpoint, and that of the strand's part.
+    folder: str
+    part: str
+    minus: bool
+    beat: int | None
+    #: What the worker computes on, as for `align`: the device, and the plan.
+    device: Any = "auto"
+    plan: Any = None
+
+    def path(self, area: Area) -> FilePath:
+        """The file of a block."""
+        row, _, column, _ = area
+        return FilePath(self.part) / f"tile-{row:012}-{column:012}"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block that may be computed; fields as in `pysw_cl.tiles.tile.TileJob`.  An edge that is
+    None lies on the border of the matrix; those of tiles that were skipped are a `Level`."""
+
+    place: Place
+    area: Area
+    corner: int
+    top: Source | None
+    left: Source | None
+    best: bool
+    threshold: int | None
+    after: tuple[int, int] | None
+    bottom: bool
+    right: bool
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+
+
+@lru_cache(2)
+def _job_at(folder: str, minus: bool, beat: int | None) -> tuple[Job, Problem]:
+    job = Store.read(folder)
+    one = job.strands(False)[minus] if job.both else job
+    one = replace(one, beat=beat)
+    return one, one.problem
+
+
+def engine_at(place: Place) -> Engine:
+    """This thread's engine."""
+    made: dict[Any, Engine] = vars(_own).setdefault("engines", {})
+    wishes = place.plan or None
+    key = place.device, tuple(sorted((wishes or {}).items()))
+    if key not in made:
+        made[key] = engine_for(place.device, wishes)
+    return made[key]
+
+
+def facts_of(place: Place, key: str, area: Area) -> dict[str, Any] | None:
+    """What the file of a block says of it; None if it is missing, damaged or of another job."""
+    try:
+        facts = SealedFile(place.path(area)).facts
+    except DamagedFile:
+        return None
+    return facts if facts["job"] == key and facts["area"] == list(area) else None
+
+
+def computed(block: Block) -> dict[str, Any]:
+    """Compute a block, unless its file is there; gives the facts in it."""
+    place, area = block.place, block.area
+    job, problem = _job_at(place.folder, place.minus, place.beat)
+    known = facts_of(place, job.key, area)
+    if known is not None:
+        return known
+    started, (m, n), engine = time.time(), area.shape, engine_at(place)
+    borders = problem.edges
+    top = borders.top.read(*area[2:]) if block.top is None else block.top.read(0, n)
+    left = borders.left.read(*area[:2]) if block.left is None else block.left.read(0, m)
+    own = Rectangle(problem.query, problem.target, problem.scoring, problem.floor).inside(area)
+    want, limits = Want("all" if block.best else "none", 1, block.threshold), Limits()
+    if block.after is not None:
+        least = 0 if block.threshold is None else block.threshold
+        bound = Bound(least, FAR, FAR, problem.scoring.highest)
+        limits = Limits(bound, beyond=block.after)
+    with writing() as writer:
+        # its own name until it is complete: another worker may compute the same block
+        file = EdgeWriter(writer, place.path(area), {"job": job.key, "area": area}, part=_unique())
+        noted = dict[str, _Noted]()
+
+        def sink(name: str) -> Sink:
+            noted[name] = _Noted(EdgeSink(file, name))
+            return noted[name]
+
+        edges = Edges(
+            block.corner,
+            top,
+            left,
+            sink("bottom") if block.bottom else None,
+            sink("right") if block.right else None,
+            {row: sink(f"row {row}") for row in block.rows},
+            {column: sink(f"column {column}") for column in block.columns},
+        )
+        found = sweep(engine, own, edges, want, limits, shape=engine.plan.tile_shape(m, n))
+        result = TileResult(None, None, found.hits, max(found.tops.values(), default=None))
+        result.add_cost(found)
+        result.pruned = found.pruned_cells
+        facts, _ = result_facts(result)
+        highest = {name: one.highest for name, one in noted.items()}
+        who = {"worker": worker(), "begun": started, "ended": time.time()}
+        facts |= {"highest": highest, "device_bytes": engine.peak_bytes, **who}
+        file.seal(facts)
+    return {"job": job.key, "area": list(area), **facts}
+
+
+class _Noted:
+    """A sink that knows the highest H that went through it."""
+
+    def __init__(self, sink: EdgeSink) -> None:
+        self._sink, self.highest = sink, UNREACHABLE_BELOW
+
+    def write(self, start: int, edge: Any) -> None:
+        here = edge.read(0, len(edge))
+        self.highest = max(self.highest, here.highest)
+        self._sink.write(start, here)
+
+
+def worker() -> str:
+    """The name of this process."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def _unique() -> str:
+    return f".{worker()}-{threading.get_ident()}.part"
+
+
+class Joined(Source):
+    """An edge that lies in several files, or in none where tiles were skipped."""
+
+    def __init__(self, parts: Iterable[tuple[int, Source]]) -> None:
+        self._starts, self._parts = zip(*parts, strict=True)
+
+    def read(self, start: int, stop: int) -> Edge:
+        found, k = list[Edge](), bisect_right(self._starts, start) - 1
+        while start < stop:
+            end = self._starts[k + 1] if k + 1 < len(self._starts) else stop
+            first, until = self._starts[k], min(stop, end)
+            found.append(self._parts[k].read(start - first, until - first))
+            start, k = until, k + 1
+        return reduce(Edge.joined, found) if found else Edge.unreachable(0)
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Where the matrix is cut into blocks, and the special rows and columns inside these."""
+
+    rows: list[int]
+    columns: list[int]
+    inner_rows: list[int]
+    inner_columns: list[int]
+
+    def grid(self, place: Place, problem: Problem) -> RestartGrid:
+        """The special rows and columns in the files of blocks."""
+        skipped = Level(problem)
+
+        def piece(row: int, column: int, name: str) -> Source:
+            path = place.path(Area(row, 0, column, 0))
+            return StoredEdge(name, [(0, SealedFile(path))]) if path.exists() else skipped
+
+        rows, columns = dict[int, Source](), dict[int, Source]()
+        for first, end in pairwise(self.rows):
+            for row in [one for one in [*self.inner_rows, *self.rows[1:-1]] if first < one <= end]:
+                name = "bottom" if row == end else f"row {row - first}"
+                rows[row] = Joined((c, piece(first, c, name)) for c in self.columns[:-1])
+        for first, end in pairwise(self.columns):
+            every = [*self.inner_columns, *self.columns[1:-1]]
+            for column in [one for one in every if first < one <= end]:
+                name = "right" if column == end else f"column {column - first}"
+                columns[column] = Joined((r, piece(r, first, name)) for r in self.rows[:-1])
+        return RestartGrid(problem.edges, rows, columns)
+
+
+class Level(Source):
+    """The edges of tiles that are skipped."""
+
+    def __init__(self, of: Rectangle) -> None:
+        self._like = (UNREACHABLE, 0) if of.floor is None else (of.floor, of.scoring.gap_open)
+
+    def read(self, start: int, stop: int) -> Edge:
+        return LevelEdge(*self._like, stop - start)
+
+
+def traced(place: Place, cuts: Cuts, end: Hit) -> FoundPath:
+    """The path to ``end``, through the blocks that are there."""
+    job, problem = _job_at(place.folder, place.minus, place.beat)
+    engine, grid = engine_at(place), cuts.grid(place, problem)
+    reader = PathReader(end, job.frame, job.scoring, engine.plan.tuning.traceback.read_moves)
+    path = Path(end.row, end.column, meanwhile=reader.read_meanwhile)
+    return reader.found(trace_back(engine, problem, grid, end, path))

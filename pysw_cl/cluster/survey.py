@@ -1,0 +1,67 @@
+"""What the workers of a cluster are, asked before anything is computed."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .._version import __version__
+from ..engines.registry import engine_for
+from ..errors import ClusterError, PyswError
+from ..planning.plan import Plan
+from .workers import Workers
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a worker says of itself."""
+
+    version: str
+    #: What is wrong with its device or the folder; empty: nothing.
+    fault: str
+    #: Its device, bytes of the device's memory, free bytes on the folder's disk, its clock.
+    device: str = ""
+    memory: int = 0
+    disk: int = 0
+    clock: float = 0.0
+    plan: Any = None
+
+
+def survey(folder: str | None, device: str, plan: dict[str, Any] | None, job: str) -> Survey:
+    """A worker's own survey.  ``job``: what the file job.json in the ``folder`` holds."""
+    try:
+        engine = engine_for(device, dict(plan or {}) or None)
+        runtime, disk = getattr(engine, "runtime", None), 0
+        name, memory = ("", 0) if runtime is None else (runtime.info.name, runtime.facts.memory)
+        if folder is not None:
+            if (Path(folder) / "job.json").read_text() != job:
+                return Survey(__version__, f"sees another folder {folder}")
+            disk = shutil.disk_usage(folder).free
+    except (PyswError, OSError) as error:
+        return Survey(__version__, str(error))
+    return Survey(__version__, "", name, memory, disk, time.time(), engine.plan)
+
+
+def surveyed(
+    workers: Workers, folder: str | None, device: str, plan: dict[str, Any] | None
+) -> dict[str, Survey]:
+    """What all workers say.  Raises ClusterError if there is none, or for the first that cannot
+    compute a job in the ``folder``."""
+    if not workers.count():
+        raise ClusterError("the cluster has no workers")
+    job = "" if folder is None else (Path(folder) / "job.json").read_text()
+    try:
+        found = workers.everywhere(survey, folder, device, plan, job)
+    except ImportError as error:
+        raise ClusterError(f"a worker lacks this package ({error})") from error
+    for where, one in found.items():
+        if one.version != __version__:
+            raise ClusterError(
+                f"worker {where} has pysw_cl {one.version}, and here is {__version__}"
+            )
+        if one.fault:
+            raise ClusterError(f"worker {where} cannot compute this: {one.fault}")
+    return found
