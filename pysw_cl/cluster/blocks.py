@@ -2,9 +2,9 @@
 the checkpoint, which all workers and the client see.
 
 A block is a tile of the client's sweep that the worker sweeps by itself, with all that its devices
-can do.  Its edges are pieces of its file, so that those below and to its right read them from
-there.  The file appears by a rename, so it is complete or absent: a block that was computed twice is
-the same one, and one that is there is not computed again."""
+can do.  Its edges are pieces of its file, from which those below and to its right read them.  The
+file appears by a rename, so it is complete or absent.  A block that is there is not computed
+again, and one that two workers compute is right whichever file stays."""
 
 from __future__ import annotations
 

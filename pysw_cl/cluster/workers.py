@@ -31,7 +31,8 @@ class Workers:
         """The tasks that run at once now; 0: no worker is there."""
         if self._client is None:
             return int(getattr(self._executor, "_max_workers", 1))
-        return sum(self._client.nthreads().values())
+        with _answering():
+            return sum(self._client.nthreads().values())
 
     def submit(
         self, task: Callable[..., T], *given: Any, name: str, priority: int = 0
@@ -41,7 +42,8 @@ class Workers:
         if self._client is None:
             return self._executor.submit(task, *given)
         more = {"key": f"{name}-{uuid.uuid4().hex[:8]}", "priority": priority, "pure": False}
-        return self._executor.submit(task, *given, **more)
+        with _answering():
+            return self._executor.submit(task, *given, **more)
 
     def wait(self, running: Collection[Future[T]]) -> set[Future[T]]:
         """Those that are done, at least one.  Raises ClusterError if the scheduler is gone."""
@@ -55,11 +57,26 @@ class Workers:
                 raise ClusterError(f"the scheduler has not answered for {AWAY} s")
 
     def everywhere(self, task: Callable[..., T], *given: Any) -> dict[str, T]:
-        """What ``task(*given)`` gives at each worker, by its address; of an executor that has no
-        addresses, at one of them."""
+        """What ``task(*given)`` gives at each worker, by its address, but for those that end
+        meanwhile; of an executor that has no addresses, at one of them."""
         if self._client is None:
             return {"": self._executor.submit(task, *given).result()}
-        return dict(self._client.run(task, *given))
+        with _answering():
+            every = self._client.run(task, *given, on_error="return")
+        found = {where: one for where, one in every.items() if not isinstance(one, OSError)}
+        for one in found.values():
+            if isinstance(one, Exception):
+                raise one
+        return found
+
+
+@contextmanager
+def _answering() -> Iterator[None]:
+    """Raise ClusterError where the scheduler does not answer."""
+    try:
+        yield
+    except OSError as error:
+        raise ClusterError(f"the scheduler does not answer: {error}") from error
 
 
 def lost(error: BaseException) -> bool:
