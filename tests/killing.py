@@ -76,7 +76,7 @@ def kill_workers(kills: int, seed: int) -> None:
             counted, over, here = Counted(), threading.Event(), 0
             cluster.scheduler.add_plugin(counted, name="counted")
 
-            def killer() -> None:
+            def killer(over: threading.Event = over) -> None:
                 nonlocal here
                 while not over.wait(draw.uniform(0.2, 3)):
                     pids = [one.pid for one in cluster.workers.values() if one.pid]

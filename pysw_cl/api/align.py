@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from functools import cache
 from tempfile import TemporaryDirectory
@@ -301,8 +302,11 @@ def resume_with(given: ResumeResources) -> Alignment:
     """`resume`, with resources that are checked."""
     with Store.open(given.checkpoint) as store:
         resources, job = store.resources.resumed(given), store.job
-        if resources.cluster is not None:
-            with workers_of(resources.cluster) as workers:
+        cluster = resources.cluster
+        if cluster is None and any(store.folder.rglob("blocks")):
+            cluster = ThreadPoolExecutor(1)  # goes on with the blocks of a cluster
+        if cluster is not None:
+            with workers_of(cluster) as workers:
                 engine, strands = cluster_strands(store, resources, workers)
                 return _saved_run(store, resources, lambda: engine, strands)
         engines = cache(lambda: make_engine(resources, _device(job, resources)))

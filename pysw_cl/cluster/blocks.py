@@ -8,7 +8,9 @@ again, and one that two workers compute is right whichever file stays."""
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import socket
 import threading
 import time
@@ -18,6 +20,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
 from itertools import pairwise
 from pathlib import Path as FilePath
+from tempfile import gettempdir
 from typing import Any
 
 from ..checkpoint.band import result_facts
@@ -27,6 +30,7 @@ from ..checkpoint.container import (
     EdgeWriter,
     SealedFile,
     StoredEdge,
+    unpack_edge,
     writing,
 )
 from ..checkpoint.store import Store
@@ -64,7 +68,19 @@ class FileEdge(Edge):
 
     def read(self, start: int, stop: int) -> Edge:
         own = vars(self)
-        return StoredEdge(own["name"], [(0, SealedFile(own["path"]))]).read(start, stop)
+        try:
+            return StoredEdge(own["name"], [(0, SealedFile(own["path"]))]).read(start, stop)
+        except DamagedFile:
+            own["path"].unlink(missing_ok=True)  # so that it is computed again
+            raise
+
+    def packed(self) -> PackedEdge:
+        """Its pieces as they are in the file."""
+        own = vars(self)
+        file = SealedFile(own["path"])
+        return PackedEdge(
+            [(p.start, p.cells, bytes(file.read(p))) for p in file.named(own["name"])]
+        )
 
     @property
     def h(self) -> Ints:  # type: ignore[override]
@@ -80,6 +96,18 @@ class FileEdge(Edge):
 
 
 @dataclass(frozen=True)
+class PackedEdge(Source):
+    """An edge that is sent to where it is needed.  ``pieces``: of each the first cell, how many
+    there are, and these, compressed."""
+
+    pieces: list[tuple[int, int, bytes]]
+
+    def read(self, start: int, stop: int) -> Edge:
+        every = (unpack_edge(packed, cells) for _, cells, packed in self.pieces)
+        return reduce(Edge.joined, every).read(start, stop)
+
+
+@dataclass(frozen=True)
 class Place:
     """A strand of the job in a checkpoint, as a worker finds it."""
 
@@ -91,11 +119,20 @@ class Place:
     #: What the worker computes on, as for `align`: the device, and the plan.
     device: Any = "auto"
     plan: Any = None
+    #: The name of the job, if workers do not see the folder and have its files in one of their own.
+    sent: str = ""
 
     def path(self, area: Area) -> FilePath:
         """The file of a block."""
         row, _, column, _ = area
         return FilePath(self.part) / f"tile-{row:012}-{column:012}"
+
+    def here(self) -> Place:
+        """The place as this worker has it."""
+        if not self.sent:
+            return self
+        own = str(own_folder(self.sent))
+        return replace(self, folder=own, part=own, sent="")
 
 
 @dataclass(frozen=True)
@@ -142,6 +179,34 @@ def facts_of(place: Place, key: str, area: Area) -> dict[str, Any] | None:
     except DamagedFile:
         return None
     return facts if facts["job"] == key and facts["area"] == list(area) else None
+
+
+def own_folder(sent: str) -> FilePath:
+    """The folder of this process for what is sent to it of a job."""
+    return FilePath(gettempdir()) / f"pysw_cl-{sent[:16]}-{os.getpid()}"
+
+
+def receive(sent: str, files: dict[str, bytes]) -> None:
+    """Write the files of a job where this worker has them, in place of those of others."""
+    folder = own_folder(sent)
+    for other in folder.parent.glob(f"pysw_cl-*-{os.getpid()}"):
+        shutil.rmtree(other, ignore_errors=True)
+    folder.mkdir()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+
+
+def sent_back(block: Block) -> tuple[dict[str, Any], bytes] | None:
+    """Compute a block where the client's folder is not seen: the facts, and the file.  None: this
+    worker was not sent the job yet."""
+    place = block.place.here()
+    if not (FilePath(place.folder) / "target").exists():
+        return None
+    facts, path = computed(replace(block, place=place)), place.path(block.area)
+    content = path.read_bytes()
+    path.unlink()
+    return facts, content
 
 
 def computed(block: Block) -> dict[str, Any]:

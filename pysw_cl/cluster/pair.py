@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..checkpoint.band import result_of
+from ..checkpoint.container import to_write
 from ..checkpoint.interval import SavedRun
 from ..checkpoint.run import SavedStrand
 from ..checkpoint.store import Store, StoredResources
@@ -31,12 +32,25 @@ from ..tiles.executors import next_tile
 from ..tiles.graph import SweepState, TileRow
 from ..tiles.slabs import BestCells, Slab, Slabs
 from ..tiles.tile import Area, Hit, TileJob, TileResult
-from .blocks import Block, Cuts, FileEdge, Level, Place, computed, facts_of, traced
+from .blocks import (
+    Block,
+    Cuts,
+    FileEdge,
+    Level,
+    Place,
+    computed,
+    facts_of,
+    receive,
+    sent_back,
+    traced,
+)
 from .survey import surveyed
 from .workers import TRIES, Workers, lost
 
 #: Blocks of a side at least for each worker, and special lines of a side about.
 PIECES, LINES = 3, 16
+#: Workers whose devices fail at the same block until that is an error.
+DEVICES = 3
 
 
 class Nowhere:
@@ -60,11 +74,22 @@ class ClusterStrand(SavedStrand):
     #: What workers compute on, as for `align`.
     device: str
     plan: dict[str, Any] | None
+    #: Do they see the folder of the checkpoint?
+    shared: bool
 
     def place(self, of: Search) -> Place:
         store = self.run.store
         minus, folder = of.job.frame.minus, store.whole or store.folder
-        return Place(str(folder), str(store.folder), minus, of.job.beat, self.device, self.plan)
+        sent = "" if self.shared else of.job.key
+        folders = str(folder), str(store.folder)
+        return Place(*folders, minus, of.job.beat, self.device, self.plan, sent)
+
+    def send(self, of: Search) -> None:
+        """Send the job to all workers, if they do not see its folder."""
+        if not self.shared:
+            folder = self.run.store.whole or self.run.store.folder
+            files = {name: (folder / name).read_bytes() for name in ("job.json", "query", "target")}
+            self.workers.everywhere(receive, of.job.key, files)
 
     def banded(self, of: Search, assumed: int | None) -> Banded:
         return Banded()
@@ -78,6 +103,7 @@ class ClusterStrand(SavedStrand):
         best, slabs = BestCells(m, n, problem.floor, want, limits), Slabs(m, edges, (m, n))
         state = SweepState(problem, edges, best, slabs, None, of.progress.sweep())
         slab = Slab(0, m, edges.columns)
+        self.send(of)
         OnWorkers(self, of, problem)(state.rows(slab, where.rows, lambda *_: where.columns))
         state.finish(slab)
         of.stats.add_cost(state.result)
@@ -86,6 +112,8 @@ class ClusterStrand(SavedStrand):
 
     def path(self, of: Search, end: Hit) -> FoundPath | None:
         place, where, tries = self.place(of), self._cuts(of), 0
+        if not self.shared:  # the edges are here
+            return traced(replace(place, sent=""), where, end)
         while True:
             one = self.workers.submit(traced, place, where, end, name="path")
             self.workers.wait([one])
@@ -93,8 +121,17 @@ class ClusterStrand(SavedStrand):
                 return one.result()
             except BaseException as error:
                 tries += 1
-                if not lost(error) or tries == TRIES:
-                    raise
+                self.check(error, tries)
+
+    def check(self, error: BaseException, tries: int) -> None:
+        """Raise the error of a task unless another worker may do it."""
+        how, failed = self.run.store.how, isinstance(error, DeviceError)
+        if isinstance(error, BrokenExecutor):
+            raise ClusterError(f"{error}; {how}") from error
+        if not failed and not lost(error):
+            raise error
+        if tries >= (DEVICES if failed else TRIES):
+            raise ClusterError(f"workers fail again and again: {error}; {how}") from error
 
     def _cuts(self, of: Search) -> Cuts:
         """Where the matrix is cut: as an earlier run did."""
@@ -122,6 +159,7 @@ def cluster_strands(
     that is of a strand.  Raises ClusterError for workers that cannot compute it."""
     how = StoredResources.of(resources, store.job.mode)
     told = surveyed(workers, str(store.folder), how.device, how.plan)
+    shared = all(one.shared for one in told.values())
     engine, stop = Outline(), resources.stop_after
     engine.plan = next(iter(told.values())).plan
     stop_at = None if stop is None else time.monotonic() + stop
@@ -129,7 +167,7 @@ def cluster_strands(
     def strand(job: Job) -> ClusterStrand:
         part = store.part(job) if store.job.both else store
         run = SavedRun(part, stop_at, resources.disk_size)
-        return ClusterStrand(run, workers, how.device, how.plan)
+        return ClusterStrand(run, workers, how.device, how.plan, shared)
 
     return engine, strand
 
@@ -146,7 +184,7 @@ class OnWorkers:
 
     def __call__(self, rows: Iterator[TileRow]) -> None:
         left, again = dict[TileRow, list[Area]](), list[tuple[TileRow, Area, TileJob]]()
-        running = dict[Future[dict[str, Any]], tuple[TileRow, Area, TileJob]]()
+        running = dict[Future[Any], tuple[TileRow, Area, TileJob]]()
         try:
             while True:
                 busy = {row for row, *_ in [*running.values(), *again]}
@@ -175,33 +213,41 @@ class OnWorkers:
             for one in running:
                 one.cancel()
 
-    def _submit(self, area: Area, job: TileJob) -> Future[dict[str, Any]]:
+    def _submit(self, area: Area, job: TileJob) -> Future[Any]:
         top = self._stored(job.above) if area.row else None
         left = self._stored(job.left) if area.column else None
         edges = job.best, job.threshold, job.after, job.bottom, job.right, job.rows, job.columns
         block = Block(self._place, area, job.corner, top, left, *edges)
         name, first = f"tile-{area.row}-{area.column}", -(area.row + area.column)
+        task: Any = computed if self._strand.shared else sent_back
         try:
-            return self._workers.submit(computed, block, name=name, priority=first)
+            return self._workers.submit(task, block, name=name, priority=first)
         except BrokenExecutor as error:
             raise ClusterError(f"{error}; {self._strand.run.store.how}") from error
 
     def _stored(self, edge: Edge) -> Source:
-        return edge if isinstance(edge, FileEdge) else self._level
+        if not isinstance(edge, FileEdge):
+            return self._level
+        return edge if self._strand.shared else edge.packed()
 
-    def _result(self, done: Future[dict[str, Any]], area: Area) -> dict[str, Any] | None:
+    def _result(self, done: Future[Any], area: Area) -> dict[str, Any] | None:
         """What a task gives; None: its worker failed, and another one does it."""
-        how = self._strand.run.store.how
         try:
-            return done.result()
+            found = done.result()
+            if self._strand.shared:
+                return found
+            if found is None:  # a worker that came later
+                self._strand.send(self._of)
+                return None
+            facts, content = found
+            path = self._place.path(area)
+            with to_write(path):
+                path.with_name(path.name + ".part").write_bytes(content)
+                path.with_name(path.name + ".part").replace(path)
+            return facts
         except BaseException as error:
             self._tries[area] += 1
-            if isinstance(error, BrokenExecutor):
-                raise ClusterError(f"{error}; {how}") from error
-            if not lost(error) and not isinstance(error, DeviceError):
-                raise
-            if self._tries[area] >= (3 if isinstance(error, DeviceError) else TRIES):
-                raise ClusterError(f"a block failed everywhere: {error}; {how}") from error
+            self._strand.check(error, self._tries[area])
             self._of.engine.failures.retried += 1
             return None
 

@@ -11,7 +11,7 @@ from typing import Any
 from .._version import __version__
 from ..engines.registry import engine_for
 from ..errors import ClusterError, PyswError
-from ..planning.plan import Plan
+from .blocks import worker
 from .workers import Workers
 
 
@@ -25,6 +25,8 @@ class Survey:
     #: Its device, bytes of the device's memory, free bytes on the folder's disk, its clock.
     device: str = ""
     memory: int = 0
+    #: Does it see the folder?
+    shared: bool = False
     disk: int = 0
     clock: float = 0.0
     plan: Any = None
@@ -34,15 +36,19 @@ def survey(folder: str | None, device: str, plan: dict[str, Any] | None, job: st
     """A worker's own survey.  ``job``: what the file job.json in the ``folder`` holds."""
     try:
         engine = engine_for(device, dict(plan or {}) or None)
-        runtime, disk = getattr(engine, "runtime", None), 0
+        runtime, shared, disk = getattr(engine, "runtime", None), False, 0
         name, memory = ("", 0) if runtime is None else (runtime.info.name, runtime.facts.memory)
         if folder is not None:
-            if (Path(folder) / "job.json").read_text() != job:
-                return Survey(__version__, f"sees another folder {folder}")
-            disk = shutil.disk_usage(folder).free
+            path = Path(folder) / "job.json"
+            shared = path.exists() and path.read_text() == job
+            if shared:
+                disk = shutil.disk_usage(folder).free
+                path = path.with_name(f"try.{worker()}.part")
+                path.touch()
+                path.unlink()
     except (PyswError, OSError) as error:
         return Survey(__version__, str(error))
-    return Survey(__version__, "", name, memory, disk, time.time(), engine.plan)
+    return Survey(__version__, "", name, memory, shared, disk, time.time(), engine.plan)
 
 
 def surveyed(
