@@ -68,7 +68,7 @@ def kill_workers(kills: int, seed: int) -> None:
     wanted = pysw_cl.align(a, b, prune=False)
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
         ) as cluster,
         Client(cluster) as client,
     ):
@@ -79,7 +79,7 @@ def kill_workers(kills: int, seed: int) -> None:
             def killer(over: threading.Event = over) -> None:
                 nonlocal here
                 while not over.wait(draw.uniform(0.2, 3)):
-                    pids = [one.pid for one in cluster.workers.values() if one.pid]
+                    pids = [one.pid for one in [*cluster.scheduler.workers.values()]]
                     if pids:
                         with suppress(ProcessLookupError):
                             os.kill(draw.choice(pids), signal.SIGKILL)
@@ -124,7 +124,7 @@ def kill_clients(kills: int, seed: int) -> None:
     a, b = pair()
     draw, wanted = random.Random(seed), pysw_cl.align(a, b, prune=False)
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
     ) as cluster:
         for number in range(kills):
             with tempfile.TemporaryDirectory() as folder:

@@ -10,9 +10,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Future
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..checkpoint.band import result_of
 from ..checkpoint.container import to_write
@@ -31,7 +30,7 @@ from ..tiles.edges import DeviceEdge, Edge, Source
 from ..tiles.executors import next_tile
 from ..tiles.graph import SweepState, TileRow
 from ..tiles.slabs import BestCells, Slab, Slabs
-from ..tiles.tile import Area, Hit, TileJob, TileResult
+from ..tiles.tile import Area, Hit, Span, TileJob, TileResult
 from .blocks import (
     Block,
     Cuts,
@@ -45,12 +44,14 @@ from .blocks import (
     traced,
 )
 from .survey import surveyed
-from .workers import TRIES, Workers, lost
+from .workers import LOOK, TRIES, Workers, lost
 
 #: Blocks of a side at least for each worker, and special lines of a side about.
 PIECES, LINES = 3, 16
 #: Workers whose devices fail at the same block until that is an error.
 DEVICES = 3
+#: How many times as long as any other a block takes that is begun once more.
+SLOW = 3
 
 
 class Nowhere:
@@ -116,7 +117,8 @@ class ClusterStrand(SavedStrand):
             return traced(replace(place, sent=""), where, end)
         while True:
             one = self.workers.submit(traced, place, where, end, name="path")
-            self.workers.wait([one])
+            while not self.workers.wait([one]):
+                pass
             try:
                 return one.result()
             except BaseException as error:
@@ -172,6 +174,18 @@ def cluster_strands(
     return engine, strand
 
 
+class Begun(NamedTuple):
+    """A block that is computed, and since when."""
+
+    row: TileRow
+    area: Area
+    job: TileJob
+    since: float = 0.0
+
+    def now(self) -> Begun:
+        return self._replace(since=time.monotonic())
+
+
 class OnWorkers:
     """Computes the tiles of a sweep as blocks at workers: those whose edges are there, upper rows
     first, not many more than the workers compute at once, so that each is pruned by the best score
@@ -180,40 +194,60 @@ class OnWorkers:
     def __init__(self, strand: ClusterStrand, of: Search, problem: Any) -> None:
         self._strand, self._of, self._level = strand, of, Level(problem)
         self._workers, self._place = strand.workers, strand.place(of)
-        self._tries = Counter[Area]()
+        #: How often each block failed, and the longest that one took, in seconds.
+        self._tries, self._longest = Counter[Area](), 0.0
 
     def __call__(self, rows: Iterator[TileRow]) -> None:
-        left, again = dict[TileRow, list[Area]](), list[tuple[TileRow, Area, TileJob]]()
-        running = dict[Future[Any], tuple[TileRow, Area, TileJob]]()
+        left, again, running = (
+            dict[TileRow, list[Area]](),
+            list[Begun](),
+            dict[Future[Any], Begun](),
+        )
         try:
             while True:
-                busy = {row for row, *_ in [*running.values(), *again]}
-                most = self._workers.count()
-                found = None
+                busy, most = {one.row for one in [*running.values(), *again]}, self._workers.count()
+                begun = None
                 if len(running) <= most + most // 4:
-                    found = again.pop() if again else next_tile(rows, left, busy)
-                if found is not None:
-                    row, area, job = found
-                    known = facts_of(self._place, self._of.job.key, area)
+                    begun = again.pop() if again else self._next(next_tile(rows, left, busy))
+                if begun is not None:
+                    known = facts_of(self._place, self._of.job.key, begun.area)
                     if known is None:
-                        running[self._submit(area, job)] = found
+                        running[self._submit(begun)] = begun.now()
                     else:
-                        self._take(row, area, known)
+                        self._take(begun, known)
                 elif not running:
                     return
+                elif (slow := self._slow(running, most)) is not None:
+                    running[self._submit(slow)] = slow.now()
                 else:
-                    for done in self._workers.wait(running):
-                        row, area, job = running.pop(done)
-                        facts = self._result(done, area)
-                        if facts is None:
-                            again.append((row, area, job))
-                        else:
-                            self._take(row, area, facts)
+                    for done in self._workers.wait(running) & running.keys():
+                        begun = running.pop(done)
+                        same = [k for k, one in running.items() if one.area == begun.area]
+                        facts = self._result(done, begun.area)
+                        if facts is not None:
+                            self._longest = max(self._longest, time.monotonic() - begun.since)
+                            self._take(begun, facts)
+                            for other in same:  # it is late
+                                del running[other]
+                                other.cancel()
+                        elif not same:
+                            again.append(begun)
         finally:
             for one in running:
                 one.cancel()
 
-    def _submit(self, area: Area, job: TileJob) -> Future[Any]:
+    def _next(self, found: tuple[TileRow, Area, TileJob] | None) -> Begun | None:
+        return None if found is None else Begun(*found)
+
+    def _slow(self, running: dict[Future[Any], Begun], most: int) -> Begun | None:
+        """A block that takes much longer than any before, while workers are idle."""
+        areas = Counter(one.area for one in running.values())
+        oldest = min(running.values(), key=lambda one: one.since)
+        late = time.monotonic() - oldest.since > SLOW * max(LOOK, self._longest)
+        return oldest if late and len(running) < most and areas[oldest.area] == 1 else None
+
+    def _submit(self, begun: Begun) -> Future[Any]:
+        area, job = begun.area, begun.job
         top = self._stored(job.above) if area.row else None
         left = self._stored(job.left) if area.column else None
         edges = job.best, job.threshold, job.after, job.bottom, job.right, job.rows, job.columns
@@ -251,16 +285,20 @@ class OnWorkers:
             self._of.engine.failures.retried += 1
             return None
 
-    def _take(self, row: TileRow, area: Area, facts: dict[str, Any]) -> None:
-        path, engine = self._place.path(area), self._of.engine
+    def _take(self, begun: Begun, facts: dict[str, Any]) -> None:
+        area, engine = begun.area, self._of.engine
+        path = self._place.path(area)
         edges = {
             name: FileEdge(path, name, cells, facts["highest"][name])
             for name, cells in sized(area, facts["highest"]).items()
         }
-        with suppress(KeyError):
-            engine.peak_bytes = max(engine.peak_bytes, facts["device_bytes"])
+        engine.peak_bytes = max(engine.peak_bytes, facts["device_bytes"])
+        if engine.spans is not None and begun.since:
+            now = time.perf_counter()
+            began = now - (facts["ended"] - facts["begun"])
+            engine.spans.append(Span(facts["worker"], began, now, "sweep", area))
         result: TileResult = result_of({**facts, "edges": edges}, edges)
-        row.take(area, result)
+        begun.row.take(area, result)
         if self._strand.run.late():
             run = self._strand.run
             raise run.stopped(f"a part of the blocks{run.store.what} is")

@@ -46,15 +46,14 @@ class Workers:
             return self._executor.submit(task, *given, **more)
 
     def wait(self, running: Collection[Future[T]]) -> set[Future[T]]:
-        """Those that are done, at least one.  Raises ClusterError if the scheduler is gone."""
-        while True:
-            done = wait(running, LOOK, FIRST_COMPLETED).done
-            if done or self._client is None:
-                return set(done)
-            now = time.monotonic()
-            self._seen = now if self._client.status == "running" else self._seen
-            if now > self._seen + AWAY:
-                raise ClusterError(f"the scheduler has not answered for {AWAY} s")
+        """Those that are done, once there are some, or after a moment.  Raises ClusterError if the
+        scheduler is gone, or all workers, and none comes back."""
+        done, now = wait(running, LOOK, FIRST_COMPLETED).done, time.monotonic()
+        there = done or self._client is None or (self._client.status == "running" and self.count())
+        self._seen = now if there else self._seen
+        if now > self._seen + AWAY:
+            raise ClusterError(f"the cluster has had no scheduler or no worker for {AWAY} s")
+        return set(done)
 
     def everywhere(self, task: Callable[..., T], *given: Any) -> dict[str, T]:
         """What ``task(*given)`` gives at each worker, by its address, but for those that end

@@ -373,6 +373,8 @@ class AlignResources(Resources):
             _set(self, "checkpoint", file_name(self.checkpoint, "checkpoint"))
         elif self.disk_size is not None or self.stop_after is not None:
             raise InputError("disk_size and stop_after go with checkpoint")
+        if self.cluster is not None and self.disk_size is not None:
+            raise InputError("disk_size cannot go with cluster, whose workers share the folder")
 
     def band_cost(self, mode: str) -> Any:
         """``max_cost`` for a comparison in this mode: "auto" or a number for diagonal bands, None
