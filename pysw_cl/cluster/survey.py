@@ -12,7 +12,7 @@ from .._version import __version__
 from ..engines.registry import engine_for
 from ..errors import ClusterError, PyswError
 from .blocks import worker
-from .workers import Workers
+from .workers import ANSWER, LOOK, Workers
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,16 @@ def survey(folder: str | None, device: str, plan: dict[str, Any] | None, job: st
 def surveyed(
     workers: Workers, folder: str | None, device: str, plan: dict[str, Any] | None
 ) -> dict[str, Survey]:
-    """What all workers say.  Raises ClusterError if there is none, or for the first that cannot
-    compute a job in the ``folder``."""
-    if not workers.count():
-        raise ClusterError("the cluster has no workers")
+    """What all workers say, once there are some.  Raises ClusterError if none comes, or for the
+    first that cannot compute a job in the ``folder``."""
+    found, until = dict[str, Survey](), time.monotonic() + ANSWER
     job = "" if folder is None else (Path(folder) / "job.json").read_text()
     try:
-        found = workers.everywhere(survey, folder, device, plan, job)
+        while not found:
+            found = workers.everywhere(survey, folder, device, plan, job)
+            if not found and time.monotonic() > until:
+                raise ClusterError(f"the cluster has had no workers for {ANSWER} s")
+            time.sleep(0 if found else LOOK / 10)
     except ImportError as error:
         raise ClusterError(f"a worker lacks this package ({error})") from error
     for where, one in found.items():
