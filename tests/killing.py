@@ -80,6 +80,7 @@ def kill_workers(kills: int, seed: int) -> None:
                 nonlocal here
                 while not over.wait(draw.uniform(0.2, 3)):
                     pids = [one.pid for one in [*cluster.scheduler.workers.values()]]
+                    cluster.scale(2)  # a worker that dies while it starts does not come back
                     if pids:
                         with suppress(ProcessLookupError):
                             os.kill(draw.choice(pids), signal.SIGKILL)

@@ -83,11 +83,11 @@ class FileEdge(Edge):
         )
 
     @property
-    def h(self) -> Ints:  # type: ignore[override]
+    def h(self) -> Ints:
         return self.read(0, len(self)).h
 
     @property
-    def x(self) -> Ints:  # type: ignore[override]
+    def x(self) -> Ints:
         return self.read(0, len(self)).x
 
     @property

@@ -99,8 +99,8 @@ class ClusterStrand(SavedStrand):
         problem, where, (m, n) = of.problem, self._cuts(of), of.problem.shape
         want, limits = problem.aim(of.prune, of.job.beat)
         lines = [*where.inner_rows, *where.rows[1:-1]], [*where.inner_columns, *where.columns[1:-1]]
-        sinks = (dict.fromkeys(places, Nowhere()) for places in lines)
-        edges = replace(problem.edges, **dict(zip(("rows", "columns"), sinks, strict=True)))
+        rows, columns = (dict.fromkeys(places, Nowhere()) for places in lines)
+        edges = replace(problem.edges, rows=rows, columns=columns)
         best, slabs = BestCells(m, n, problem.floor, want, limits), Slabs(m, edges, (m, n))
         state = SweepState(problem, edges, best, slabs, None, of.progress.sweep())
         slab = Slab(0, m, edges.columns)
@@ -267,9 +267,9 @@ class OnWorkers:
     def _result(self, done: Future[Any], area: Area) -> dict[str, Any] | None:
         """What a task gives; None: its worker failed, and another one does it."""
         try:
-            found = done.result()
+            found: Any = done.result()
             if self._strand.shared:
-                return found
+                return dict(found)
             if found is None:  # a worker that came later
                 self._strand.send(self._of)
                 return None
@@ -278,7 +278,7 @@ class OnWorkers:
             with to_write(path):
                 path.with_name(path.name + ".part").write_bytes(content)
                 path.with_name(path.name + ".part").replace(path)
-            return facts
+            return dict(facts)
         except BaseException as error:
             self._tries[area] += 1
             self._strand.check(error, self._tries[area])

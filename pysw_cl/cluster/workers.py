@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, TypeVar
 
 from ..errors import ClusterError, InputError, PyswError, shown
@@ -94,10 +95,10 @@ def workers_of(cluster: Any) -> Iterator[Workers]:
         yield Workers(cluster)
         return
     try:
-        from distributed import Client
+        client_of: Any = import_module("distributed").Client
     except ImportError as error:
         raise ClusterError("a cluster needs Dask: pip install 'pysw-cl[cluster]'") from error
-    if isinstance(cluster, Client):
+    if isinstance(cluster, client_of):
         yield Workers(cluster.get_executor(), cluster)
         return
     if not isinstance(cluster, str) and not hasattr(cluster, "scheduler_address"):
@@ -106,7 +107,7 @@ def workers_of(cluster: Any) -> Iterator[Workers]:
             f"not {shown(cluster)}"
         )
     try:
-        client = Client(cluster, timeout=ANSWER, set_as_default=False)
+        client = client_of(cluster, timeout=ANSWER, set_as_default=False)
     except (OSError, ValueError) as error:
         raise ClusterError(f"no scheduler answers at {cluster}: {error}") from error
     with client:
