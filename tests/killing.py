@@ -78,7 +78,7 @@ def kill_workers(kills: int, seed: int) -> None:
 
             def killer(over: threading.Event = over) -> None:
                 nonlocal here
-                while not over.wait(draw.uniform(0.2, 3)):
+                while not over.wait(draw.uniform(0.5, 12)):
                     pids = [one.pid for one in [*cluster.scheduler.workers.values()]]
                     cluster.scale(2)  # a worker that dies while it starts does not come back
                     if pids:
