@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from heapq import heapreplace
+from heapq import heappop, heappush, heapreplace
 from itertools import pairwise, product
-
-import numpy as np
 
 from ..choose import shared_ends
 from ..geometry import cuts, spread
@@ -41,15 +39,52 @@ def in_turn(
     return done
 
 
-def as_free(seconds: Sequence[Sequence[float]], devices: int) -> float:
-    """When all tiles are done that free devices take (`pysw_cl.tiles.executors`), by the seconds of
-    each in rows of tiles.  One needs those above and to its left, and they come in that order."""
-    ends, free = np.zeros((len(seconds) + 1, len(seconds[0]) + 1)), [0.0] * devices
-    for row, column in sorted(np.ndindex(len(seconds), len(seconds[0])), key=sum):
-        start = max(free[0], ends[row, column + 1], ends[row + 1, column])
-        ends[row + 1, column + 1] = end = start + seconds[row][column]
-        heapreplace(free, end)
-    return float(ends[-1, -1])
+def ways_left(sizes: Sequence[Sequence[float]]) -> list[list[float]]:
+    """How much is on the longest way from each tile to the last one, itself included, by the sizes
+    of all (cells, or seconds) in rows of tiles.  Where there is most left, there is most hurry."""
+    below, found = [0.0] * len(sizes[0]), list[list[float]]()
+    for row in reversed(sizes):
+        right, ways = 0.0, list[float]()
+        for size, under in zip(reversed(row), reversed(below), strict=True):
+            right = size + max(right, under)
+            ways.append(right)
+        below = ways[::-1]
+        found.append(below)
+    return found[::-1]
+
+
+def as_free(
+    seconds: Sequence[Sequence[float]],
+    devices: int,
+    scheduling: float = 0.0,
+    hurry: Sequence[Sequence[float]] | None = None,
+) -> float:
+    """When all tiles are done that free devices take, by the seconds of each in rows of tiles.  One
+    needs those above and to its left.  Of those that are ready the one with most ``hurry`` is next;
+    None: the uppermost (`pysw_cl.tiles.executors`).  A scheduler of all takes ``scheduling``
+    seconds before each."""
+    now, told, ready, done = 0.0, 0.0, [(0.0, 0)], [0] * len(seconds)
+    running = list[tuple[float, int]]()
+    while ready or running:
+        while ready and len(running) < devices:
+            row = heappop(ready)[1]
+            told = max(now, told) + scheduling
+            heappush(running, (told + seconds[row][done[row]], row))
+        now, row = heappop(running)
+        done[row] += 1
+        for next_row in (row, row + 1):  # the tile to its right, and the one below
+            here = done[next_row] if next_row < len(seconds) else len(seconds[0])
+            above = done[next_row - 1] if next_row else len(seconds[0])
+            if here < min(above, len(seconds[0])) and (next_row == row or here == done[row] - 1):
+                heappush(ready, (-hurry[next_row][here] if hurry else next_row, next_row))
+    return now
+
+
+def device_seconds(given: Given, work: Work) -> float:
+    """What the device of a plan takes for some work, its launches included."""
+    machine = given.plan.machine
+    launch = machine.of("call").get("launch", 0.0)
+    return work.on_device.seconds(machine) + work.counts["call", "launch"] * launch
 
 
 def together(given: Given, work: Work, m: int, n: int) -> dict[str, float]:
@@ -87,14 +122,10 @@ def _of_tiles(given: Given, work: Work, m: int, n: int) -> dict[str, float]:
     if m * n < plan.tuning.sweep.spread_cells:
         return {}
 
-    def taken(own: Work) -> float:
-        launch = plan.machine.of("call").get("launch", 0.0)
-        return own.on_device.seconds(plan.machine) + own.counts["call", "launch"] * launch
-
     shape = spread(plan.tile_shape(m, n), m, n, devices)
     sides = cuts(m, shape[0], strip_rows(plan, *shape), tiles=True), cuts(n, shape[1], 1)
     heights, widths = ([end - start for start, end in pairwise(side)] for side in sides)
-    known = {size: taken(sweep_of(alone, *size)) for size in {*product(heights, widths)}}
+    known = {size: device_seconds(given, sweep_of(alone, *size)) for size in {*product(heights, widths)}}
     seconds = [[known[rows, columns] for columns in widths] for rows in heights]
-    every, cells = sum(map(sum, seconds)) / devices, taken(work) / devices
+    every, cells = sum(map(sum, seconds)) / devices, device_seconds(given, work) / devices
     return {"cells": cells, "tiles": every - cells, "fill": as_free(seconds, devices) - every}

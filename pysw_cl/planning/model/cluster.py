@@ -1,0 +1,168 @@
+"""One pair on machines of a network, each with a device: its tiles, and what they take."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise, product
+
+from ...errors import InputError, shown
+from ..path_grid import strip_rows
+from ..program import Given
+from .runs import Work, sweep_of
+from .several import as_free, device_seconds, ways_left
+
+#: Bytes of a cell of an edge, as it is and compressed; and seconds to compress and decompress it,
+#: by 16 threads.  (In local mode a cell of random letters takes 0.3 bytes, and 17 and 8 ns on a
+#: busy core of an EPYC; of similar ones 0.2 bytes, 10 and 6 ns.  Other edges take up to 2 bytes.)
+RAW, COMPRESSED, COMPRESSING = 8, 1, 25e-9 / 16
+#: Seconds that a scheduler takes for each tile, one after the other (Dask: 0.3 to 1 ms).
+SCHEDULING = 1e-3
+#: Seconds of a large tile that are tried: at least, from so many on where there are many tiles, at
+#: most; and a factor from one to the next.
+LEAST, USUAL, MOST, STEP = 0.7, 5.0, 60.0, 2**0.5
+#: Tiles for each device down and across that are enough.
+ENOUGH = 3
+#: Heights of tiles over their widths that are tried.
+ASPECTS = 0.5, 0.7, 1.0, 1.4, 2.0
+#: The share of a large tile's seconds that each further device waits, in all.
+FILL = 0.15
+#: Sizes of the first tiles of a side, and in turn of the last ones, as shares of the others'; and
+#: how many of each size there are for each device: soon all have one, and until late.  By one of
+#: them it is estimated what they take.
+RISE, RISE_DEVICES, SMALLER = (0.09, 0.14, 0.22, 0.36, 0.6), 0.15, 0.36
+#: All tiles are computed by the same lanes, so that the build of those of 11 bits is worth while.
+TUNING = {"engine.mixed_cells": 1 << 42}
+
+Sides = tuple[list[int], list[int]]
+
+
+@dataclass(frozen=True)
+class Network:
+    """What lies between machines, or between them and a folder that they share."""
+
+    #: Bits a second, to and from each machine; seconds until the first bit arrives.
+    bits: float = 1e10
+    latency: float = 1e-4
+
+    @classmethod
+    def parsed(cls, text: str) -> Network:
+        """From "10Gbit,20us", whose latency may be left out.  Raises InputError."""
+        written = r"(\d*\.?\d+)\s*([kMGT])bit(?:/s)?(?:\s*,\s*(\d*\.?\d+)\s*([num]?)s)?"
+        found = re.fullmatch(written, text.strip()) if isinstance(text, str) else None
+        if found is None or float(found[1]) == 0:
+            raise InputError(f"network {shown(text)} is no speed and latency like 10Gbit,20us")
+        bits = float(found[1]) * {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}[found[2]]
+        if found[3] is None:
+            return cls(bits)
+        return cls(bits, float(found[3]) * {"n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1.0}[found[4]])
+
+    def seconds(self, height: int, width: int) -> float:
+        """Until a tile has its two edges, and others have those that it gives: as they are, or
+        compressed, whichever is sooner."""
+        byte = 16 / self.bits  # there and back
+        cell = min(RAW * byte, COMPRESSED * byte + COMPRESSING)
+        return (height + width) * cell + 4 * self.latency
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """So many machines, each with a device like the others."""
+
+    devices: int
+    network: Network = Network()
+
+    def cuts(self, given: Given, m: int, n: int) -> Sides:
+        """Where the rows and the columns of an m x n matrix are cut into tiles, from 0 to m and to
+        n, so that devices, each as `of_worker`, have it done soonest.  They compute the ready tile
+        first that has most `ways_left`.
+
+        Large tiles take less beside their cells, and of small ones soon every device has one.  So
+        some sizes are tried, by what one tile in the middle takes; the first and the last are
+        smaller."""
+        ideal = seconds_of(given, m, n) / self.devices
+        found = ideal * self.devices, (1, 1)
+        size = max(LEAST, min(USUAL, ideal / (ENOUGH**2 * self.devices)))
+        while size <= MOST and ideal + self._fill(size, self.devices) < found[0]:
+            for aspect in ASPECTS:
+                cells = size / self.devices / ideal  # as a share
+                height = min(1.0, max(cells, (cells * aspect * n / m) ** 0.5))
+                pieces = round(1 / height), round(height / cells)
+                found = min(found, (self._about(given, m, n, *pieces, found[0]), pieces))
+            size *= STEP
+        down, across = found[1]
+        rows = strip_rows(given.plan, -(-m // down), -(-n // across))
+        return self._cut(m, down, rows), self._cut(n, across, 1)
+
+    def _fill(self, size: float, devices: int) -> float:
+        return FILL * (devices - 1) * size
+
+    def _about(self, given: Given, m: int, n: int, down: int, across: int, most: float) -> float:
+        """Seconds of a matrix in which there is place for so many large tiles; less exact where
+        they are more than ``most``."""
+
+        def taken(height: float, width: float) -> float:
+            rows, columns = int(-(-m * height // down)), int(-(-n * width // across))
+            return seconds_of(given, rows, columns) + self.network.seconds(rows, columns)
+
+        sides, tile = (self._sizes(down), self._sizes(across)), taken(1, 1) + SCHEDULING
+        busy, scheduled = min(self.devices, down, across), len(sides[0]) * len(sides[1])
+        waits = max(self._fill(tile, busy), tile * (down + across - 1 - down * across / busy))
+        full = max(down * across * tile / busy, scheduled * SCHEDULING) + waits
+        low, narrow = (1 - side.count(1.0) / sum(side) for side in sides)  # shares of smaller ones
+        if full >= most or not low + narrow:
+            return full
+        less = low * taken(SMALLER, 1) + narrow * taken(1, SMALLER)
+        each = (1 - low) * (1 - narrow) * tile + less / SMALLER
+        return full + down * across * (each - tile) / busy
+
+    def _sizes(self, pieces: int) -> list[float]:
+        """The sizes of the pieces of a side in which there is place for so many large ones."""
+        times = min(RISE_DEVICES * self.devices, pieces / (4 * sum(RISE)))
+        rise = [size for size in RISE for _ in range(round(times))]
+        return [*rise, *[1.0] * max(1, round(pieces - 2 * sum(rise))), *rise[::-1]]
+
+    def _cut(self, length: int, pieces: int, quantum: int) -> list[int]:
+        """Where a side is cut, at multiples of the ``quantum`` if pieces are long enough."""
+        shares = self._sizes(pieces)
+        whole = length / sum(shares)
+        unit = quantum if 4 * quantum <= whole * shares[0] else 1
+        sizes = [max(1, int(whole * share / unit) * unit) for share in shares]
+        sizes[len(sizes) // 2] += length - sum(sizes)
+        return [0, *accumulate(sizes)]
+
+    def shares(self, given: Given, work: Work, m: int, n: int) -> dict[str, float]:
+        """Seconds that the ``work`` of a sweep takes them, by what they go to: "cells", if all were
+        always busy at the speed of one, "tiles" beside their cells, the "fill" of the frontier,
+        "edges" on their way, the "scheduler".  Empty: one computes it."""
+        heights, widths = (lengths(side) for side in self.cuts(given, m, n))
+        if self.devices == 1 or len(heights) * len(widths) == 1:
+            return {}
+        swept = {size: seconds_of(given, *size) for size in {*product(heights, widths)}}
+        known = {size: swept[size] + self.network.seconds(*size) for size in swept}
+        seconds = [[known[rows, columns] for columns in widths] for rows in heights]
+        free, total = (
+            as_free(seconds, self.devices, scheduling, ways_left(seconds))
+            for scheduling in (0.0, SCHEDULING)
+        )
+        computed = sum(swept[size] for size in product(heights, widths)) / self.devices
+        every, cells = sum(map(sum, seconds)) / self.devices, device_seconds(given, work)
+        cells /= self.devices
+        parts = {"cells": cells, "tiles": computed - cells, "fill": free - every}
+        return {**parts, "edges": every - computed, "scheduler": total - free}
+
+
+def of_worker(given: Given) -> Given:
+    """What decides how a device of a cluster computes its tiles."""
+    tuning = given.plan.tuning.with_values(TUNING)
+    return replace(given, plan=replace(given.plan, tuning=tuning), shares=(), holds=False)
+
+
+def lengths(cuts: Sequence[int]) -> list[int]:
+    return [end - start for start, end in pairwise(cuts)]
+
+
+def seconds_of(given: Given, m: int, n: int) -> float:
+    """What one device takes for a tile of m x n cells."""
+    return device_seconds(given, sweep_of(of_worker(given), m, n))
