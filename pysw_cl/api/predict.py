@@ -16,6 +16,7 @@ from ..errors import DeviceError, InputError, whole_number
 from ..opencl.device import get_runtime
 from ..opencl.several import meant
 from ..planning.facts import Share
+from ..planning.model.cluster import Cluster, Network
 from ..planning.model.predict import Choice, Foreseen, Prediction, choice_of, predicted
 from ..planning.plan import Plan
 from ..planning.profiles.profile import Profile
@@ -47,6 +48,7 @@ def predict(
     target_range: tuple[int, int] | None = None,
     prune: bool = True,
     plan: Plan | Mapping[str, Any] | None = None,
+    network: str | None = None,
 ) -> Prediction:
     """How long :func:`align` will take, by what it does and the times in the device's profile.
 
@@ -59,6 +61,10 @@ def predict(
     device :
         As for :func:`align`, "2xNAME" for two alike, and a NAME of a profile, "NVIDIA H200" for
         example, whose device need not be there.
+    network : str, optional
+        What lies between the devices where each is in a machine of its own, or belongs to a worker
+        of a cluster: bits a second, and seconds of latency, "10Gbit,20us".  By default several
+        devices are those of one machine.
     output, mode, free_ends, sub_score, gap_cost, wildcard, iupac, unknown, \
     allow_odd_scoring, strand, query_range, target_range, prune, plan :
         As for :func:`align`.  Ranges go with sequences.  Both strands take two sweeps.
@@ -79,6 +85,7 @@ def predict(
 
     Method: :mod:`pysw_cl.planning.model.times`.  Of a global comparison all cells are counted; a
     diagonal band (``max_cost`` of :func:`align`) takes less."""
+    between = None if network is None else Network.parsed(network)
     options, job = made_of(AlignOptions, locals()), None
     a_is_number, b_is_number = (not hasattr(one, "__len__") for one in (a, b))
     if a_is_number != b_is_number:
@@ -91,7 +98,7 @@ def predict(
         options = options.of_query(a)
         job = job_of(a, b, options)
         m, n = job.frame.shape
-    return _asked(device, m, n, options, plan, job, prune)[0]
+    return _asked(device, m, n, options, plan, job, prune, between)[0]
 
 
 def plan(
@@ -135,7 +142,14 @@ def profile(device: Any = "auto") -> Profile:
 
 
 def _asked(
-    device: Any, m: int, n: int, options: AlignOptions, plan: Any, job: Job | None, prune: bool
+    device: Any,
+    m: int,
+    n: int,
+    options: AlignOptions,
+    plan: Any,
+    job: Job | None,
+    prune: bool,
+    network: Network | None = None,
 ) -> tuple[Prediction, Given, dict[str, float]]:
     """`predict` for two lengths, or the sequences of a job, with options that are checked; what the
     model was asked; and the other devices, with the seconds expected there (see `by_time`)."""
@@ -147,7 +161,9 @@ def _asked(
     runtime, devices = meant(chosen)
     setting = setting_of(runtime, plan, options.scoring, options.mode)
     paths = int(path or options.output == "matches")
-    shares = (Share(runtime.facts, setting.plan.B),) * devices if devices > 1 else ()
+    cluster = None if network is None else Cluster(devices, network)
+    own = devices if cluster is None and devices > 1 else 0
+    shares = (Share(runtime.facts, setting.plan.B),) * own
     seen = replace(setting.seen, alike=path)
     setting = replace(setting, seen=seen, paths=paths, shares=shares)
     if job is not None:
@@ -155,7 +171,7 @@ def _asked(
     else:
         corners = (float(m), float(n)) if path and not setting.local else None
         foreseen = Foreseen(1.0 + both, 1 + both, corners)
-    found = predicted(setting, m, n, *runtime.profile(), foreseen, options.free)
+    found = predicted(setting, m, n, *runtime.profile(), foreseen, options.free, cluster)
     if devices > 1:
         alone = _asked(runtime, m, n, options, plan, job, prune)[0]
         found = replace(found, efficiency=alone.seconds / (devices * found.seconds))

@@ -46,6 +46,8 @@ def add_to(commands: Any) -> None:
             parser.declare("comparison", "--strand --output")
         parser.declare("scoring", SCORES)
         parser.declare("run", f"{DEVICE} --plan")
+    predict.declare("run", "--network")
+    predict.add_argument("--devices", dest="device", help=argparse.SUPPRESS)
     drawn = "draw what the device's profile measured and predicts"
     predict.declare("options", "--plot", help=drawn)
 
@@ -89,7 +91,7 @@ def _foreseen(args: argparse.Namespace, options: dict[str, Any]) -> tuple[Predic
     """The prediction of all pairs, one after the other, how many there are, and their cells."""
     from ..api.predict import predict
 
-    options = {**options, "device": args.device, "plan": args.plan}
+    options = {**options, "device": args.device, "plan": args.plan, "network": args.network}
     queries, targets = sides(args)
     pairs: Any = product(_lengths(queries), _lengths(targets))
     if len(queries) == len(targets) == 1 and int not in map(type, queries + targets):
@@ -113,6 +115,7 @@ def run_predict(args: argparse.Namespace) -> int:
     low, high = (in_words(one) for one in found.interval)
     parts = ", ".join(f"{name} {in_words(one)}" for name, one in found.parts.items() if one)
     gcups = cells / found.seconds / 1e9
+    speed = f"{gcups:,.1f} GCUPS" if gcups < 1e4 else f"{gcups / 1e3:,.1f} TCUPS"
     pruned = "; cells that are pruned count, too" if gcups > found.gcups_limit else ""
     matrix = f"{found.shape[0]:,} x {found.shape[1]:,}"
     if pairs > 1:
@@ -128,7 +131,7 @@ def run_predict(args: argparse.Namespace) -> int:
         ("time", f"{in_words(found.seconds)} ({parts})"),
         ("interval", f"{low} to {high}, nine times of ten"),
         ("first use", f"{in_words(found.first_use)} more" if found.first_use else "unknown"),
-        ("speed", f"{gcups:,.1f} GCUPS{pruned}"),
+        ("speed", f"{speed}{pruned}"),
         ("limit", f"{found.gcups_limit:,.1f} GCUPS of cells that are computed"),
         ("memory", f"{found.memory / 2**20:,.1f} MiB{fits}"),
         ("profile", found.source),

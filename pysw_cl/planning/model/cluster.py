@@ -107,7 +107,7 @@ class Cluster:
             return seconds_of(given, rows, columns) + self.network.seconds(rows, columns)
 
         sides, tile = (self._sizes(down), self._sizes(across)), taken(1, 1) + SCHEDULING
-        busy, scheduled = min(self.devices, down, across), len(sides[0]) * len(sides[1])
+        busy, scheduled = min(self.devices, *map(len, sides)), len(sides[0]) * len(sides[1])
         waits = max(self._fill(tile, busy), tile * (down + across - 1 - down * across / busy))
         full = max(down * across * tile / busy, scheduled * SCHEDULING) + waits
         low, narrow = (1 - side.count(1.0) / sum(side) for side in sides)  # shares of smaller ones

@@ -11,6 +11,7 @@ from ..memory import NO_ENDS, device_memory, too_large
 from ..plan import Plan, StriplessPlan
 from ..profiles.profile import Profile
 from ..program import Given
+from .cluster import Cluster
 from .runs import Work, sweep_of, swept_again
 from .several import together
 from .times import CUT, Machine
@@ -62,7 +63,8 @@ class Prediction:
     #: Devices that are alike, and the seconds of one over theirs together.
     devices: int = 1
     efficiency: float = 1.0
-    #: Seconds of their sweep by what they go to (`.several.together`); empty if one computes it.
+    #: Seconds of their sweep by what they go to (`.several.together`, `.cluster.Cluster`); empty if one
+    #: computes it.
     shares: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -128,10 +130,16 @@ def predicted(
     source: str,
     foreseen: Foreseen,
     free_ends: tuple[bool, ...] = NO_ENDS,
+    cluster: Cluster | None = None,
 ) -> Prediction:
-    """The prediction for an m x n matrix."""
+    """The prediction for an m x n matrix.  ``cluster``: whose machines have such devices."""
     times, work = given.plan.machine, sweep_of(given, m, n)
-    sweep, path, shares = work.on_device.seconds(times), Work(), together(given, work, m, n)
+    sweep, path, devices = work.on_device.seconds(times), Work(), given.devices
+    shares = together(given, work, m, n)
+    if cluster is not None:
+        devices, shares = cluster.devices, cluster.shares(given, work, m, n)
+        if shares:
+            work.counts["call", "edge"] = 0  # those of the tiles are among the shares
     if foreseen.path is not None:
         path = Work([], swept_again(given, m, n, foreseen.path))
     parts = {
@@ -149,13 +157,13 @@ def predicted(
         interval=(seconds / spread, seconds * spread),
         parts=parts,
         first_use=first_use(work, times),
-        gcups_limit=limit(given, work) * (given.devices if shares else 1),
+        gcups_limit=limit(given, work) * (devices if shares else 1),
         memory=memory.total,
         too_large=too_large(memory, given.device),
         way="held" if widest is None else widest.way,
         plan=given.plan if widest is None else widest.plan,
         source=source,
-        devices=given.devices,
+        devices=devices,
         shares={name: foreseen.share * some for name, some in shares.items()},
     )
 
