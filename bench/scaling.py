@@ -4,9 +4,9 @@ scaling, from measured parts.
 
     python bench/scaling.py [--device NAME] [--network SPEED,LATENCY] [--plot FILE] [--json FILE]
 
-What a device takes for a tile is from the profile of the device, which need not be there; which tiles
-there are, and what edges, the scheduler and the frontier take: `pysw_cl.planning.model.cluster`.
-Exit code 1 where a bar is missed.
+What a device takes for a tile is from its profile; it need not be there.  Which tiles there are,
+and what edges, the scheduler and the frontier take: `pysw_cl.planning.model.cluster`.  Exit code 1
+where a bar is missed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MULTIBP = 82.8
 PUBLISHED = {
     ("thin", 120): "120 GPUs are 95 times one",
     ("thin, weak", 1): "270 ms",
-    ("thin, weak", 120): "350 ms on 120",
+    ("thin, weak", 120): "350 ms",
 }
 
 
@@ -63,7 +63,7 @@ def rows_of(args: argparse.Namespace) -> Iterator[Row]:
         said = pysw_cl.predict(m, n, device=name, network=args.network, **HOW)
         alone.setdefault(kind, said.seconds)
         least, wished = BARS.get((kind, devices), (0.0, 0.0))
-        words = f"{said.efficiency:.1%}" + ("" if said.shares or devices == 1 else ", one computes it")
+        words = f"{said.efficiency:.1%}" + ", one computes it" * (devices > 1 and not said.shares)
         if least:
             words += f", bar {least:.0%}, wished {wished:.0%}"
             words += " missed" * (said.efficiency < least)
@@ -93,7 +93,8 @@ def draw(path: str, rows: list[Row]) -> None:
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4))
     for kind in ("chromosome 1", "weak"):
         own = [row for row in rows if row["case"] == kind]
-        left.plot([row["devices"] for row in own], [row["efficiency"] for row in own], "o-", label=kind)
+        counts = [row["devices"] for row in own]
+        left.plot(counts, [row["efficiency"] for row in own], "o-", label=kind)
     for (kind, devices), (least, _) in BARS.items():
         left.plot(devices, least, "k_", markersize=14, label=f"bar: {kind}, {devices}")
     left.set(xscale="log", xlabel="devices", ylabel="efficiency, simulated", ylim=(0, 1.05))
@@ -133,11 +134,13 @@ def main() -> int:
     strong = [row for row in rows if row["case"] == "chromosome 1"]
     passed = [row["devices"] for row in strong if row["tcups"] > MULTIBP]
     if strong:
-        print(f"MultiBP's {MULTIBP} TCUPS (512 V100) are passed from {min(passed, default=None)} on")
+        first = min(passed, default=None)
+        print(f"{MULTIBP} TCUPS (MultiBP, 512 V100) are passed from {first} devices on")
     if args.plot:
         draw(args.plot, rows)
     if args.json is not None:
-        write_report(args.json, meant(args.device)[0].info, rows, network=args.network, simulated=True)
+        info = meant(args.device)[0].info
+        write_report(args.json, info, rows, network=args.network, simulated=True)
     return int(any("missed" in row["verified"] for row in rows))
 
 

@@ -300,8 +300,8 @@ OPTIONS = {
         "several that compute it together: all, or a list such as 0:0,0:1 (default: auto)", "auto"),
     "--threads": Option(count, "N", "compute in at most so many threads, on a CPU (default: one "
         "for each of its cores)"),
-    "--network": Option(None, "SPEED,LATENCY", "each device of NxNAME is in a machine of its own, and "
-        "this is between them, like 10Gbit,20us (default: all are in one machine)"),
+    "--network": Option(None, "SPEED,LATENCY", "each device of NxNAME is in a machine of its own, "
+        "and this is between them, like 10Gbit,20us (default: all are in one machine)"),
     "--engine": Option(None, None, "auto, wavefront, rowscan or reference (default: auto)", "auto"),
     "--plan": Option(plan, "KEY=VALUE,...", "set B, T, alpha, lanes, form, engine or another "
         "parameter by hand, such as B=4,traceback.pieces=8"),

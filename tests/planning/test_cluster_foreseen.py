@@ -57,7 +57,9 @@ def test_networks(text: str, bits: float, latency: float) -> None:
     assert (found.bits, found.latency) == pytest.approx((bits, latency))
 
 
-@pytest.mark.parametrize("text", ["", "fast", "10G", "0Gbit,1us", "10Gbit,20", "10Gbit;1us", 7, None])
+@pytest.mark.parametrize(
+    "text", ["", "fast", "10G", "0Gbit,1us", "10Gbit,20", "10Gbit;1us", 7, None]
+)
 def test_no_networks(text: Any) -> None:
     with pytest.raises(InputError, match="like 10Gbit,20us"):
         Network.parsed(text)

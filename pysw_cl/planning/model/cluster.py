@@ -15,8 +15,8 @@ from .several import as_free, device_seconds, ways_left
 
 #: Bytes of a cell of an edge, as it is and compressed; and seconds to compress and decompress it,
 #: by 16 threads.  (In local mode a cell of random letters takes 0.3 bytes, and 17 and 8 ns on a
-#: busy core of an EPYC; of similar ones 0.2 bytes, 10 and 6 ns.  Other edges take up to 2 bytes.)
-RAW, COMPRESSED, COMPRESSING = 8, 1, 25e-9 / 16
+#: busy core of an EPYC; of similar ones 0.2 bytes, 10 and 6 ns.)
+RAW, COMPRESSED, COMPRESSING = 8, 0.5, 25e-9 / 16
 #: Seconds that a scheduler takes for each tile, one after the other (Dask: 0.3 to 1 ms).
 SCHEDULING = 1e-3
 #: Seconds of a large tile that are tried: at least, from so many on where there are many tiles, at
@@ -27,11 +27,11 @@ ENOUGH = 3
 #: Heights of tiles over their widths that are tried.
 ASPECTS = 0.5, 0.7, 1.0, 1.4, 2.0
 #: The share of a large tile's seconds that each further device waits, in all.
-FILL = 0.15
+FILL = 0.2
 #: Sizes of the first tiles of a side, and in turn of the last ones, as shares of the others'; and
 #: how many of each size there are for each device: soon all have one, and until late.  By one of
 #: them it is estimated what they take.
-RISE, RISE_DEVICES, SMALLER = (0.09, 0.14, 0.22, 0.36, 0.6), 0.15, 0.36
+RISE, RISE_DEVICES, SMALLER = (0.09, 0.14, 0.22, 0.36, 0.6), 0.15, 0.6
 #: All tiles are computed by the same lanes, so that the build of those of 11 bits is worth while.
 TUNING = {"engine.mixed_cells": 1 << 42}
 
@@ -119,8 +119,8 @@ class Cluster:
 
     def _sizes(self, pieces: int) -> list[float]:
         """The sizes of the pieces of a side in which there is place for so many large ones."""
-        times = min(RISE_DEVICES * self.devices, pieces / (4 * sum(RISE)))
-        rise = [size for size in RISE for _ in range(round(times))]
+        times = round(RISE_DEVICES * self.devices) if pieces >= self.devices else 0
+        rise = [size for size in RISE for _ in range(times)]
         return [*rise, *[1.0] * max(1, round(pieces - 2 * sum(rise))), *rise[::-1]]
 
     def _cut(self, length: int, pieces: int, quantum: int) -> list[int]:

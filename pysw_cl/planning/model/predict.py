@@ -63,8 +63,8 @@ class Prediction:
     #: Devices that are alike, and the seconds of one over theirs together.
     devices: int = 1
     efficiency: float = 1.0
-    #: Seconds of their sweep by what they go to (`.several.together`, `.cluster.Cluster`); empty if one
-    #: computes it.
+    #: Seconds of their sweep by what they go to (`.several.together`, or of machines
+    #: `.cluster.Cluster.shares`); empty if one computes it.
     shares: Mapping[str, float] = field(default_factory=dict)
 
     @property

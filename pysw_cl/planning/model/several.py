@@ -125,7 +125,8 @@ def _of_tiles(given: Given, work: Work, m: int, n: int) -> dict[str, float]:
     shape = spread(plan.tile_shape(m, n), m, n, devices)
     sides = cuts(m, shape[0], strip_rows(plan, *shape), tiles=True), cuts(n, shape[1], 1)
     heights, widths = ([end - start for start, end in pairwise(side)] for side in sides)
-    known = {size: device_seconds(given, sweep_of(alone, *size)) for size in {*product(heights, widths)}}
+    sizes = {*product(heights, widths)}
+    known = {size: device_seconds(given, sweep_of(alone, *size)) for size in sizes}
     seconds = [[known[rows, columns] for columns in widths] for rows in heights]
     every, cells = sum(map(sum, seconds)) / devices, device_seconds(given, work) / devices
     return {"cells": cells, "tiles": every - cells, "fill": as_free(seconds, devices) - every}
