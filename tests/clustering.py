@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from relaying import SCORINGS, drawn, key
 import pysw_cl
 from pysw_cl.cluster import blocks, pair, survey as surveys
 from pysw_cl.errors import DeviceError, Stopped
+from pysw_cl.planning.geometry import cuts
 
 PLANS: tuple[dict[str, Any], ...] = (
     {},
@@ -69,7 +71,8 @@ def compared(rng: np.random.Generator) -> int:
     executor = Flaky(
         int(rng.integers(1, 4)), float(rng.choice([0, 0.2])), int(rng.integers(1 << 30))
     )
-    pair.PIECES, pair.LINES = int(rng.integers(1, 5)), int(rng.integers(1, 20))
+    pieces, pair.LINES = rng.integers(1, 5, 2).tolist(), int(rng.integers(1, 20))
+    pair.Cluster = partial(Cut, pieces)  # type: ignore[misc, assignment]
     pair.surveyed = told if rng.random() < 0.3 else surveys.surveyed
     with executor, tempfile.TemporaryDirectory() as folder:
         if rng.random() < 0.3:
@@ -85,6 +88,20 @@ def compared(rng: np.random.Generator) -> int:
     wanted = pysw_cl.align(a, b, **{**how, "plan": None})
     assert key(found) == key(wanted), (a, b, how, found, wanted)
     return executor.lost
+
+
+class Cut:
+    """Cuts sides into so many pieces for each worker."""
+
+    def __init__(self, pieces: list[int], workers: int) -> None:
+        self._pieces = [each * workers for each in pieces]
+
+    def cuts(self, given: Any, m: int, n: int) -> tuple[list[int], list[int]]:
+        rows, columns = (
+            cuts(side, -(-side // pieces), quantum)
+            for side, pieces, quantum in zip((m, n), self._pieces, (8, 1), strict=True)
+        )
+        return rows, columns
 
 
 def told(*given: Any) -> Any:

@@ -38,6 +38,7 @@ from ..drivers.job import Job
 from ..drivers.problem import FoundPath, Path, PathReader, Problem
 from ..drivers.traceback import trace_back
 from ..engines.registry import engine_for
+from ..planning.model.cluster import for_tiles
 from ..scoring.precision import UNREACHABLE, UNREACHABLE_BELOW
 from ..tiles.contract import Engine
 from ..tiles.edges import Edge, Edges, Ints, LevelEdge, Sink, Source
@@ -168,7 +169,8 @@ def engine_at(place: Place) -> Engine:
     wishes = place.plan or None
     key = place.device, tuple(sorted((wishes or {}).items()))
     if key not in made:
-        made[key] = engine_for(place.device, wishes)
+        made[key] = engine = engine_for(place.device, wishes)
+        engine.plan = for_tiles(engine.plan)
     return made[key]
 
 

@@ -24,7 +24,10 @@ from ..drivers.job import Job
 from ..drivers.options import AlignResources
 from ..drivers.problem import FoundPath
 from ..errors import ClusterError, DeviceError
+from ..planning.facts import DeviceFacts
 from ..planning.geometry import cuts
+from ..planning.model.cluster import Cluster
+from ..planning.program import Given, Seen
 from ..tiles.contract import Engine
 from ..tiles.edges import DeviceEdge, Edge, Source
 from ..tiles.executors import next_tile
@@ -46,8 +49,8 @@ from .blocks import (
 from .survey import surveyed
 from .workers import LOOK, TRIES, Workers, lost
 
-#: Blocks of a side at least for each worker, and special lines of a side about.
-PIECES, LINES = 3, 16
+#: Special lines of a side, about.
+LINES = 16
 #: Workers whose devices fail at the same block until that is an error.
 DEVICES = 3
 #: How many times as long as any other a block takes that is begun once more.
@@ -77,6 +80,8 @@ class ClusterStrand(SavedStrand):
     plan: dict[str, Any] | None
     #: Do they see the folder of the checkpoint?
     shared: bool
+    #: What a worker's device is.
+    facts: DeviceFacts
 
     def place(self, of: Search) -> Place:
         store = self.run.store
@@ -125,6 +130,11 @@ class ClusterStrand(SavedStrand):
                 tries += 1
                 self.check(error, tries)
 
+    def given(self, of: Search) -> Given:
+        """What decides how long workers take for a block."""
+        scoring, local = of.job.scoring, of.problem.is_local
+        return Given(of.engine.plan, scoring, local, self.facts, Seen(scoring.source.few))
+
     def check(self, error: BaseException, tries: int) -> None:
         """Raise the error of a task unless another worker may do it."""
         how, failed = self.run.store.how, isinstance(error, DeviceError)
@@ -140,10 +150,7 @@ class ClusterStrand(SavedStrand):
         store, (m, n), plan = self.run.store, of.problem.shape, of.engine.plan
         if (kept := store.arrays("blocks")) is not None:
             return Cuts(**kept[1]["cuts"])
-        pieces = PIECES * max(1, self.workers.count())
-        rows, columns = (
-            cuts(side, -(-side // pieces), q) for side, q in ((m, plan.strip_rows), (n, 2))
-        )
+        rows, columns = Cluster(max(2, self.workers.count())).cuts(self.given(of), m, n)
         inner: list[list[int]] = []
         for side, places, quantum in ((m, rows, plan.strip_rows), (n, columns, 2)):
             step = max(plan.tuning.traceback.least_side, -(-side // LINES))
@@ -163,13 +170,13 @@ def cluster_strands(
     told = surveyed(workers, str(store.folder), how.device, how.plan)
     shared = all(one.shared for one in told.values())
     engine, stop = Outline(), resources.stop_after
-    engine.plan = next(iter(told.values())).plan
+    engine.plan, facts = next((one.plan, one.facts) for one in told.values())
     stop_at = None if stop is None else time.monotonic() + stop
 
     def strand(job: Job) -> ClusterStrand:
         part = store.part(job) if store.job.both else store
         run = SavedRun(part, stop_at, resources.disk_size)
-        return ClusterStrand(run, workers, how.device, how.plan, shared)
+        return ClusterStrand(run, workers, how.device, how.plan, shared, facts)
 
     return engine, strand
 
@@ -252,6 +259,7 @@ class OnWorkers:
         left = self._stored(job.left) if area.column else None
         edges = job.best, job.threshold, job.after, job.bottom, job.right, job.rows, job.columns
         block = Block(self._place, area, job.corner, top, left, *edges)
+        # what most cells wait for is in a hurry
         name, first = f"tile-{area.row}-{area.column}", -(area.row + area.column)
         task: Any = computed if self._strand.shared else sent_back
         try:

@@ -11,6 +11,7 @@ from typing import Any
 from .._version import __version__
 from ..engines.registry import engine_for
 from ..errors import ClusterError, PyswError
+from ..planning.facts import UNLIMITED, DeviceFacts
 from .blocks import worker
 from .workers import ANSWER, LOOK, Workers
 
@@ -29,7 +30,9 @@ class Survey:
     shared: bool = False
     disk: int = 0
     clock: float = 0.0
+    #: How it computes by default, and what decides that.
     plan: Any = None
+    facts: DeviceFacts = UNLIMITED
 
 
 def survey(folder: str | None, device: str, plan: dict[str, Any] | None, job: str) -> Survey:
@@ -37,7 +40,8 @@ def survey(folder: str | None, device: str, plan: dict[str, Any] | None, job: st
     try:
         engine = engine_for(device, dict(plan or {}) or None)
         runtime, shared, disk = getattr(engine, "runtime", None), False, 0
-        name, memory = ("", 0) if runtime is None else (runtime.info.name, runtime.facts.memory)
+        name, facts = ("", UNLIMITED) if runtime is None else (runtime.info.name, runtime.facts)
+        memory = facts.memory
         if folder is not None:
             path = Path(folder) / "job.json"
             shared = path.exists() and path.read_text() == job
@@ -48,7 +52,7 @@ def survey(folder: str | None, device: str, plan: dict[str, Any] | None, job: st
                 path.unlink()
     except (PyswError, OSError) as error:
         return Survey(__version__, str(error))
-    return Survey(__version__, "", name, memory, shared, disk, time.time(), engine.plan)
+    return Survey(__version__, "", name, memory, shared, disk, time.time(), engine.plan, facts)
 
 
 def surveyed(

@@ -17,6 +17,7 @@ import pytest
 import pysw_cl
 from pysw_cl.cluster import blocks, pair, survey, workers
 from pysw_cl.errors import CheckpointError, ClusterError, InputError, Stopped
+from pysw_cl.planning.geometry import cuts
 
 PROGRAM = Path(__file__).resolve().parents[1] / "clustering.py"
 
@@ -31,6 +32,17 @@ A, B = letters(1, 900), letters(1, 500) + letters(2, 300)
 
 def key(found: Any) -> tuple[Any, ...]:
     return found.score, found.query_start, found.query_end, found.target_start, found.cigar
+
+
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Small:
+        def __init__(self, workers: int) -> None: ...
+
+        def cuts(self, given: Any, m: int, n: int) -> tuple[list[int], list[int]]:
+            return cuts(m, 200, 8), cuts(n, 90, 1)
+
+    monkeypatch.setattr(pair, "Cluster", Small)
 
 
 class Told(ThreadPoolExecutor):

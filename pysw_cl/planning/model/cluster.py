@@ -9,6 +9,7 @@ from itertools import accumulate, pairwise, product
 
 from ...errors import InputError, shown
 from ..path_grid import strip_rows
+from ..plan import Plan
 from ..program import Given
 from .runs import Work, sweep_of
 from .several import as_free, device_seconds, ways_left
@@ -155,8 +156,12 @@ class Cluster:
 
 def of_worker(given: Given) -> Given:
     """What decides how a device of a cluster computes its tiles."""
-    tuning = given.plan.tuning.with_values(TUNING)
-    return replace(given, plan=replace(given.plan, tuning=tuning), shares=(), holds=False)
+    return replace(given, plan=for_tiles(given.plan), shares=(), holds=False)
+
+
+def for_tiles(plan: Plan) -> Plan:
+    """The plan with which a device of a cluster computes its tiles."""
+    return replace(plan, tuning=plan.tuning.with_values(TUNING))
 
 
 def lengths(cuts: Sequence[int]) -> list[int]:
