@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from functools import cache
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..checkpoint.run import saved_strands
@@ -34,6 +33,7 @@ from ..errors import DeviceError, DeviceMemoryError, InputError, InternalError
 from ..opencl.builds import expecting
 from ..planning.plan import Plan
 from ..results.alignment import Alignment
+from ..results.formats.files import temporary_folder
 from ..scoring.positions import PositionMatrix
 from ..scoring.scoring import made_of
 from ..sequences.kmers import likely_minus
@@ -214,7 +214,7 @@ def align_with(
                 workers = stack.enter_context(workers_of(resources.cluster))
             else:
                 engine = make_engine(resources, _device(job, resources))  # before a folder is made
-            folder = resources.checkpoint or stack.enter_context(TemporaryDirectory())
+            folder = resources.checkpoint or stack.enter_context(temporary_folder())
             store = stack.enter_context(Store.begin(folder, job, stored))
             if resources.cluster is not None:
                 engine, strands = cluster_strands(store, resources, workers)

@@ -46,6 +46,7 @@ def add_to(commands: Any) -> None:
             "align --alignments 5 a.fa b.fa             up to five that share no aligned pair",
             "align --checkpoint job --stop-after 2h chr1.fa chr2.fa    a long run by parts",
             "align --device all --timeline time.png chr1.fa chr2.fa    which device waits when",
+            "align --cluster tcp://host:8786 --checkpoint job chr1.fa chr2.fa    on many machines",
         ),
     )
     choice = "--pairs --skip-bad --min-score --top --alignments --second-best"
@@ -55,6 +56,7 @@ def add_to(commands: Any) -> None:
     declare_compared(parser)
     declare_run(parser, {})
     parser.declare("output", "--timeline")
+    parser.declare("run", "--cluster")
     parser.set_defaults(picture=None)
 
 
@@ -73,7 +75,9 @@ def add_plot_to(commands: Any) -> None:
     saved = "save rows there, and go on if a run was interrupted; draw a run that is finished"
     declare_run(parser, {"help": saved})
     one = {"pairs": False, "skip_bad": False, "second_best": False, "timeline": None}
-    parser.set_defaults(**one, db_letters=None, min_score=None, top=None, alignments=None)
+    parser.set_defaults(
+        **one, cluster=None, db_letters=None, min_score=None, top=None, alignments=None
+    )
 
 
 def run(args: Namespace) -> int:
@@ -97,9 +101,9 @@ def run(args: Namespace) -> int:
     if args.mode == "local":
         warn_of_phase(scoring)
     with usage(args):  # a device that this machine does not have is an error like others
-        plan = engine_for(args.device, args.plan).plan
+        plan = None if args.cluster else engine_for(args.device, args.plan).plan
     with running(args) as to:
-        to.begin(args.device, plan)
+        to.begin(args.cluster or args.device, plan)
         tally = Tally(scoring)
         sides = sides_of(args, tally, listed, to.leave_out if args.skip_bad else None)
         pairs = counted((matched_pairs if args.pairs else every_pair)(*sides), searched)

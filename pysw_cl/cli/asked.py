@@ -100,6 +100,7 @@ def check_together(args: Namespace) -> None:
         (args.top is not None and saved, "--top cannot go with --checkpoint"),
         (several and args.top is not None, "--alignments cannot go with --top"),
         (several and saved, "--alignments cannot go with --checkpoint"),
+        (several and args.cluster is not None, "--alignments cannot go with --cluster"),
         (several and args.mode != "local", "--alignments is for --mode local"),
         (several and (args.free_ends is not False or args.max_cost != "auto"),
          "--alignments cannot go with --free-ends or --max-cost, which are for --mode global"),
@@ -110,6 +111,8 @@ def check_together(args: Namespace) -> None:
         (args.mode == "local" and args.free_ends not in (False, (False,) * 2, (False,) * 4),
          "--free-ends goes with --mode global; --mode local leaves out what lowers the score"),
         (not saved and limits != (None, None), "--disk-size and --stop-after go with --checkpoint"),
+        (args.cluster and args.max_cost not in ("auto", None),
+         "--cluster cannot go with --max-cost N, because workers compute no bands"),
     ):  # fmt: skip
         if is_wrong:
             args.usage_error(message)

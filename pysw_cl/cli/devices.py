@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import DeviceError, FileError, ProfileError, printable
 from ..results.formats.files import written
 from .asked import usage
-from .output import progress_of
+from .output import in_columns, progress_of
 from .parser import DEVICE
 
 if TYPE_CHECKING:
@@ -40,9 +40,8 @@ def _devices(args: Namespace) -> int:
         usable = "yes" if device.usable else f"no: {device.reason}"
         units = str(device.compute_units)
         rows.append((device.index, device.kind, units, device.name, device.platform, usable))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows if found else ():
-        print("  ".join(map(str.ljust, row, widths)).rstrip())
+    if found:
+        print(in_columns(rows))
     if any(device.usable for device in found):
         return 0
     raise DeviceError(

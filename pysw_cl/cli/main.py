@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import logging
 import os
 import shlex
 import sys
@@ -24,7 +25,7 @@ from .._version import __version__
 from ..errors import InternalError, PyswError, Stopped, printable
 from ..opencl import early
 from ..results.formats.files import whole
-from . import align, devices, ending, ends, makedb, matrix, predict, resume, search, tune
+from . import align, cluster, devices, ending, ends, makedb, matrix, predict, resume, search, tune
 from .parser import Parser
 
 #: Declare the subcommands, in the order of the help: their arguments, and what they run.
@@ -38,6 +39,7 @@ COMMANDS = (
     resume.add_to,
     predict.add_to,
     devices.add_to,
+    cluster.add_to,
     devices.add_prepare_to,
     tune.add_to,
     devices.add_profile_to,
@@ -118,7 +120,8 @@ def _run(argv: Iterable[str] | None) -> int:
             args.command = shlex.join(["pysw-cl", *words])  # for files that name it
             limit_threads(args)
             if argv is None:  # the process is the command's
-                early.begin(getattr(args, "device", None))
+                logging.disable()  # Dask tells of each try to reach its scheduler
+                early.begin(None if getattr(args, "cluster", 0) else getattr(args, "device", None))
             code: int = args.run(args)
         except SystemExit as stop:  # argparse: 0 after --help, 2 after a usage error
             code = stop.code if isinstance(stop.code, int) else 2

@@ -9,7 +9,7 @@ import stat
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from ..errors import PyswError, printable
@@ -52,6 +52,12 @@ def running(args: Namespace, to_file: bool = True) -> Iterator[Running]:
         to = Running(stream, bar, args.verbose)
         yield to
         to.end()
+
+
+def in_columns(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of texts, each column as wide as it has to be."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 
 class Running:
@@ -110,9 +116,12 @@ class Running:
         self._left_out += 1
         self.tell(f"left out: {error}")
 
-    def begin(self, device: Any, plan: Plan) -> None:
-        """Tell the device, by what the command line calls it, and the plan."""
+    def begin(self, device: Any, plan: Plan | None) -> None:
+        """Tell the device, by what the command line calls it, and the plan; None: of a cluster."""
         if not self._verbose:
+            return
+        if plan is None:
+            self.tell(f"cluster: {device}")
             return
         if plan.device:
             from ..opencl.device import get_runtime

@@ -302,6 +302,8 @@ OPTIONS = {
         "for each of its cores)"),
     "--network": Option(None, "SPEED,LATENCY", "each device of NxNAME is in a machine of its own, "
         "and this is between them, like 10Gbit,20us (default: all are in one machine)"),
+    "--cluster": Option(None, "ADDRESS", "compute on the workers of the Dask scheduler there, such "
+        "as tcp://host:8786 (docs/cluster.md), each with --device, --threads and --plan"),
     "--engine": Option(None, None, "auto, wavefront, rowscan or reference (default: auto)", "auto"),
     "--plan": Option(plan, "KEY=VALUE,...", "set B, T, alpha, lanes, form, engine or another "
         "parameter by hand, such as B=4,traceback.pieces=8"),

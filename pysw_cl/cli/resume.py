@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 COMMAND = "command.json"
 #: Options that name files, and those that each run has of its own.
 FILES = ("query", "target", "matrix")
-OWN = ("checkpoint", "out", "outfmt", "width", "limit", "stop_after", "verbose", "quiet")
+OWN = ("checkpoint", "out", "outfmt", "width", "limit", "stop_after", "cluster", "verbose", "quiet")
 #: Those that are as the run began unless they are given again.
 GIVEN = ("device", "plan", "disk_size")
 
@@ -47,7 +47,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument("checkpoint", metavar="DIR")
     began = "as for align (default: as the run began)"
     parser.declare("run", "--device", default=None, help=began)
-    parser.declare("run", "--threads")
+    parser.declare("run", "--threads --cluster")
     declare_run(parser)
 
 
@@ -69,12 +69,12 @@ def run(args: Namespace) -> int:
         known = {"targets": [(job.target.name, len(job.target))], "output": job.output}
         setting = setting_asked(args, job.scoring, job.free_ends, mode=job.mode, **known)
         try:
-            plan = engine_for(resources.device, resources.plan).plan
+            plan = None if args.cluster else engine_for(resources.device, resources.plan).plan
         except PlanError as error:
             if args.plan is None:
                 raise
             args.usage_error(str(error))
-        to.begin(resources.device, plan)
+        to.begin(args.cluster or resources.device, plan)
         to.begin_results(args.outfmt.name, setting)
         found = resume_with(given)
         to.add([found.stats])

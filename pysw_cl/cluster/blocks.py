@@ -46,6 +46,7 @@ from ..tiles.graph import Rectangle
 from ..tiles.special_lines import RestartGrid
 from ..tiles.sweep import sweep
 from ..tiles.tile import Area, Bound, Hit, Limits, TileResult, Want
+from .devices import own_device
 
 _own = threading.local()
 #: A row and a column behind every cell.
@@ -169,7 +170,7 @@ def engine_at(place: Place) -> Engine:
     wishes = place.plan or None
     key = place.device, tuple(sorted((wishes or {}).items()))
     if key not in made:
-        made[key] = engine = engine_for(place.device, wishes)
+        made[key] = engine = engine_for(own_device(place.device), wishes)
         engine.plan = for_tiles(engine.plan)
     return made[key]
 

@@ -87,7 +87,7 @@ class ClusterStrand(SavedStrand):
         store = self.run.store
         minus, folder = of.job.frame.minus, store.whole or store.folder
         sent = "" if self.shared else of.job.key
-        folders = str(folder), str(store.folder)
+        folders = str(folder.absolute()), str(store.folder.absolute())
         return Place(*folders, minus, of.job.beat, self.device, self.plan, sent)
 
     def send(self, of: Search) -> None:
@@ -167,7 +167,7 @@ def cluster_strands(
     """What stands for the engine of a run on ``workers``, and what gives the part of a checkpoint
     that is of a strand.  Raises ClusterError for workers that cannot compute it."""
     how = StoredResources.of(resources, store.job.mode)
-    told = surveyed(workers, str(store.folder), how.device, how.plan)
+    told = surveyed(workers, str(store.folder.absolute()), how.device, how.plan)
     shared = all(one.shared for one in told.values())
     engine, stop = Outline(), resources.stop_after
     engine.plan, facts = next((one.plan, one.facts) for one in told.values())

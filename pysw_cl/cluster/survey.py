@@ -13,6 +13,7 @@ from ..engines.registry import engine_for
 from ..errors import ClusterError, PyswError
 from ..planning.facts import UNLIMITED, DeviceFacts
 from .blocks import worker
+from .devices import own_device
 from .workers import ANSWER, LOOK, Workers
 
 
@@ -23,25 +24,28 @@ class Survey:
     version: str
     #: What is wrong with its device or the folder; empty: nothing.
     fault: str
-    #: Its device, bytes of the device's memory, free bytes on the folder's disk, its clock.
     device: str = ""
-    memory: int = 0
-    #: Does it see the folder?
-    shared: bool = False
+    #: Does it see the folder, if there is one, and how many bytes are free on its disk?
+    shared: bool | None = None
     disk: int = 0
-    clock: float = 0.0
     #: How it computes by default, and what decides that.
     plan: Any = None
     facts: DeviceFacts = UNLIMITED
+    #: Tasks that it computes at once; bytes that its process takes, and may take (0: all).
+    threads: int = 1
+    used: int = 0
+    limit: int = 0
+    #: Seconds that its clock is ahead of ours, and billions of cells a second of a tile.
+    ahead: float = 0.0
+    gcups: float = 0.0
 
 
 def survey(folder: str | None, device: str, plan: dict[str, Any] | None, job: str) -> Survey:
     """A worker's own survey.  ``job``: what the file job.json in the ``folder`` holds."""
     try:
-        engine = engine_for(device, dict(plan or {}) or None)
-        runtime, shared, disk = getattr(engine, "runtime", None), False, 0
+        engine = engine_for(own_device(device), dict(plan or {}) or None)
+        runtime, shared, disk = getattr(engine, "runtime", None), None, 0
         name, facts = ("", UNLIMITED) if runtime is None else (runtime.info.name, runtime.facts)
-        memory = facts.memory
         if folder is not None:
             path = Path(folder) / "job.json"
             shared = path.exists() and path.read_text() == job
@@ -52,7 +56,7 @@ def survey(folder: str | None, device: str, plan: dict[str, Any] | None, job: st
                 path.unlink()
     except (PyswError, OSError) as error:
         return Survey(__version__, str(error))
-    return Survey(__version__, "", name, memory, shared, disk, time.time(), engine.plan, facts)
+    return Survey(__version__, "", name, shared, disk, engine.plan, facts)
 
 
 def surveyed(
@@ -60,21 +64,29 @@ def surveyed(
 ) -> dict[str, Survey]:
     """What all workers say, once there are some.  Raises ClusterError if none comes, or for the
     first that cannot compute a job in the ``folder``."""
-    found, until = dict[str, Survey](), time.monotonic() + ANSWER
     job = "" if folder is None else (Path(folder) / "job.json").read_text()
-    try:
-        while not found:
-            found = workers.everywhere(survey, folder, device, plan, job)
-            if not found and time.monotonic() > until:
-                raise ClusterError(f"the cluster has had no workers for {ANSWER} s")
-            time.sleep(0 if found else LOOK / 10)
-    except ImportError as error:
-        raise ClusterError(f"a worker lacks this package ({error})") from error
+    found = all_say(workers, folder, device, plan, job)
     for where, one in found.items():
-        if one.version != __version__:
-            raise ClusterError(
-                f"worker {where} has pysw_cl {one.version}, and here is {__version__}"
-            )
-        if one.fault:
-            raise ClusterError(f"worker {where} cannot compute this: {one.fault}")
+        if said := unable(one):
+            raise ClusterError(f"worker {where} {said}")
     return found
+
+
+def all_say(workers: Workers, *asked: Any) -> dict[str, Survey]:
+    """The surveys of all workers, once there are some.  Raises ClusterError if none comes."""
+    until = time.monotonic() + ANSWER
+    while not (said := workers.answers(survey, *asked)):
+        if time.monotonic() > until:
+            raise ClusterError(f"the cluster has had no workers for {ANSWER} s")
+        time.sleep(LOOK / 10)
+    return {
+        where: one if isinstance(one, Survey) else Survey("unknown", repr(one))
+        for where, one in said.items()
+    }
+
+
+def unable(one: Survey) -> str:
+    """Why a worker cannot compute with this process; empty: it can."""
+    if one.version not in (__version__, "unknown"):
+        return f"has pysw_cl {one.version}, and here is {__version__}"
+    return one.fault and f"cannot compute this: {one.fault}"

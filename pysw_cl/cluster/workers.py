@@ -57,17 +57,29 @@ class Workers:
         return set(done)
 
     def everywhere(self, task: Callable[..., T], *given: Any) -> dict[str, T]:
-        """What ``task(*given)`` gives at each worker, by its address, but for those that end
-        meanwhile; of an executor that has no addresses, at one of them."""
+        """What ``task(*given)`` gives at each worker, as `answers`; raises what it does at one."""
+        found = dict[str, T]()
+        for where, one in self.answers(task, *given).items():
+            if isinstance(one, Exception):
+                raise one
+            found[where] = one
+        return found
+
+    def answers(self, task: Callable[..., T], *given: Any) -> dict[str, T | Exception]:
+        """What ``task(*given)`` gives or raises at each worker, by its address, but for those that
+        end meanwhile; of an executor that has no addresses, at one of them."""
         if self._client is None:
             return {"": self._executor.submit(task, *given).result()}
         with _answering():
             every = self._client.run(task, *given, on_error="return")
-        found = {where: one for where, one in every.items() if not isinstance(one, OSError)}
-        for one in found.values():
-            if isinstance(one, Exception):
-                raise one
-        return found
+        return {where: one for where, one in every.items() if not isinstance(one, OSError)}
+
+    def setting(self, name: str) -> Any:
+        """What Dask's configuration says where the scheduler is."""
+        from dask import config
+
+        with _answering():
+            return self._client.run_on_scheduler(config.get, name)
 
 
 @contextmanager

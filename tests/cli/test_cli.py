@@ -162,6 +162,7 @@ def test_options_reach_align() -> None:
         "stop_after": 120,
         "kernel_times": False,
         "timeline": False,
+        "cluster": None,
     }
     options, _ = asked("--matrix", "BLOSUM62", "--free-ends", "1", "--mode", "global")
     assert (options.sub_score, options.free_ends) == ("BLOSUM62", True)

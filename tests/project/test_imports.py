@@ -27,6 +27,7 @@ ORDER = (
     "results",
     "drivers",
     "checkpoint",
+    "cluster",
     "api",
     "database",
     "skbio",

@@ -158,12 +158,26 @@ def written(path: str | os.PathLike[str] | TextIO | None, binary: bool = False) 
         _unfinished.discard(aside)
 
 
+@contextmanager
+def temporary_folder() -> Iterator[str]:
+    """A folder that is there meanwhile."""
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as folder:
+        _unfinished.add(Path(folder))
+        yield folder
+        _unfinished.discard(Path(folder))
+
+
 def remove_unfinished() -> None:
-    """Remove the files that are being written, and let no other be begun: the process ends."""
+    """Remove what is there only until all is written, and let no other file be begun: the process
+    ends."""
+    from shutil import rmtree
+
     _beginning.acquire(timeout=1)
     for path in list(_unfinished):
         with contextlib.suppress(OSError):
-            path.unlink()
+            path.unlink() if path.is_file() else rmtree(path)
 
 
 @contextmanager
