@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from itertools import accumulate, pairwise, product
 
 from ...errors import InputError, shown
@@ -23,6 +24,9 @@ SCHEDULING = 1e-3
 #: Seconds of a large tile that are tried: at least, from so many on where there are many tiles, at
 #: most; and a factor from one to the next.
 LEAST, USUAL, MOST, STEP = 0.7, 5.0, 60.0, 2**0.5
+#: Tiles are half as large where a way through so many takes more than this, times the share of each
+#: device: few devices are busy there, whatever tiles take.
+LONG = 1.2
 #: Tiles for each device down and across that are enough.
 ENOUGH = 3
 #: Heights of tiles over their widths that are tried.
@@ -82,56 +86,53 @@ class Cluster:
         Large tiles take less beside their cells, and of small ones soon every device has one.  So
         some sizes are tried, by what one tile in the middle takes; the first and the last are
         smaller."""
-        ideal = seconds_of(given, m, n) / self.devices
-        found = ideal * self.devices, (1, 1)
+        known = cache(partial(seconds_of, given))
+        ideal = known(m, n) / self.devices
+        found = ideal * self.devices, (1, 1, 0)
         size = max(LEAST, min(USUAL, ideal / (ENOUGH**2 * self.devices)))
-        while size <= MOST and ideal + self._fill(size, self.devices) < found[0]:
+        if 2 * (ideal * self.devices * size) ** 0.5 > LONG * ideal:
+            size /= 2
+        while size <= MOST and ideal + FILL * (self.devices - 1) * size < found[0]:
             for aspect in ASPECTS:
                 cells = size / self.devices / ideal  # as a share
                 height = min(1.0, max(cells, (cells * aspect * n / m) ** 0.5))
-                pieces = round(1 / height), round(height / cells)
-                found = min(found, (self._about(given, m, n, *pieces, found[0]), pieces))
+                down, across = round(1 / height), round(height / cells)
+                for rise in {0, round(RISE_DEVICES * min(self.devices, down / 1.5, across / 1.5))}:
+                    pieces = down, across, rise
+                    found = min(found, (self._about(known, m, n, *pieces, found[0]), pieces))
             size *= STEP
-        down, across = found[1]
+        down, across, rise = found[1]
         rows = strip_rows(given.plan, -(-m // down), -(-n // across))
-        return self._cut(m, down, rows), self._cut(n, across, 1)
+        return _cut(m, _sizes(down, rise), rows), _cut(n, _sizes(across, rise), 1)
 
-    def _fill(self, size: float, devices: int) -> float:
-        return FILL * (devices - 1) * size
-
-    def _about(self, given: Given, m: int, n: int, down: int, across: int, most: float) -> float:
-        """Seconds of a matrix in which there is place for so many large tiles; less exact where
-        they are more than ``most``."""
+    def _about(
+        self,
+        known: Callable[[int, int], float],
+        m: int,
+        n: int,
+        down: int,
+        across: int,
+        rise: int,
+        most: float,
+    ) -> float:
+        """Seconds of a matrix in which there is place for so many large tiles, of sides as `_sizes`
+        says, by those of tiles; less exact where they are more than ``most``."""
 
         def taken(height: float, width: float) -> float:
             rows, columns = int(-(-m * height // down)), int(-(-n * width // across))
-            return seconds_of(given, rows, columns) + self.network.seconds(rows, columns)
+            return known(rows, columns) + self.network.seconds(rows, columns)
 
-        sides, tile = (self._sizes(down), self._sizes(across)), taken(1, 1) + SCHEDULING
+        sides, tile = (_sizes(down, rise), _sizes(across, rise)), taken(1, 1) + SCHEDULING
         busy, scheduled = min(self.devices, *map(len, sides)), len(sides[0]) * len(sides[1])
-        waits = max(self._fill(tile, busy), tile * (down + across - 1 - down * across / busy))
+        waits = (busy - 1) * tile * (FILL if rise else 1)
+        waits = max(waits, tile * (down + across - 1 - down * across / busy))
         full = max(down * across * tile / busy, scheduled * SCHEDULING) + waits
-        low, narrow = (1 - side.count(1.0) / sum(side) for side in sides)  # shares of smaller ones
-        if full >= most or not low + narrow:
+        if full >= most or not rise:
             return full
+        low, narrow = (1 - side.count(1.0) / sum(side) for side in sides)  # shares of smaller ones
         less = low * taken(SMALLER, 1) + narrow * taken(1, SMALLER)
         each = (1 - low) * (1 - narrow) * tile + less / SMALLER
         return full + down * across * (each - tile) / busy
-
-    def _sizes(self, pieces: int) -> list[float]:
-        """The sizes of the pieces of a side in which there is place for so many large ones."""
-        times = round(RISE_DEVICES * self.devices) if pieces >= self.devices else 0
-        rise = [size for size in RISE for _ in range(times)]
-        return [*rise, *[1.0] * max(1, round(pieces - 2 * sum(rise))), *rise[::-1]]
-
-    def _cut(self, length: int, pieces: int, quantum: int) -> list[int]:
-        """Where a side is cut, at multiples of the ``quantum`` if pieces are long enough."""
-        shares = self._sizes(pieces)
-        whole = length / sum(shares)
-        unit = quantum if 4 * quantum <= whole * shares[0] else 1
-        sizes = [max(1, int(whole * share / unit) * unit) for share in shares]
-        sizes[len(sizes) // 2] += length - sum(sizes)
-        return [0, *accumulate(sizes)]
 
     def shares(self, given: Given, work: Work, m: int, n: int) -> dict[str, float]:
         """Seconds that the ``work`` of a sweep takes them, by what they go to: "cells", if all were
@@ -152,6 +153,22 @@ class Cluster:
         cells /= self.devices
         parts = {"cells": cells, "tiles": computed - cells, "fill": free - every}
         return {**parts, "edges": every - computed, "scheduler": total - free}
+
+
+def _sizes(pieces: int, rise: int) -> list[float]:
+    """The sizes of the pieces of a side in which there is place for so many large ones; so many of
+    each of `RISE` come first, and last."""
+    first = [size for size in RISE for _ in range(rise)]
+    return [*first, *[1.0] * max(1, round(pieces - 2 * sum(first))), *first[::-1]]
+
+
+def _cut(length: int, shares: Sequence[float], quantum: int) -> list[int]:
+    """Where a side is cut, at multiples of the ``quantum`` if pieces are long enough."""
+    whole = length / sum(shares)
+    unit = quantum if 4 * quantum <= whole * shares[0] else 1
+    sizes = [max(1, int(whole * share / unit) * unit) for share in shares]
+    sizes[len(sizes) // 2] += length - sum(sizes)
+    return [0, *accumulate(sizes)]
 
 
 def of_worker(given: Given) -> Given:
