@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from functools import cache
 from typing import Any
 
 from ..checkpoint.run import saved_strands
 from ..checkpoint.store import Store, StoredResources
+from ..cluster.blocks import Here
 from ..cluster.pair import cluster_strands
-from ..cluster.workers import workers_of
+from ..cluster.workers import Workers, workers_of
 from ..drivers.align_pair import StrandStore
 from ..drivers.job import Found, Job, alignment_of, make_frames
 from ..drivers.options import (
@@ -202,24 +202,22 @@ def align_with(
     resources.band_cost(options.mode)  # refused before there is any work or folder
     job = job_of(a, b, options, quiet)
     if resources.checkpoint is not None or resources.cluster is not None:
+        name = "checkpoint" if resources.cluster is None else "cluster"
         if job.scoring.by_position:
-            raise InputError("checkpoint cannot go with a position matrix, which it does not save")
+            raise InputError(f"{name} cannot go with a position matrix, which it does not save")
         if job.second_best:
             raise InputError(
-                "second_best cannot go with checkpoint, which does not save what it needs"
+                f"second_best cannot go with {name}, which does not save what it needs"
             )
         stored = StoredResources.of(resources, job.mode, options.left_align)
+        engines = cache(lambda: make_engine(resources, _device(job, resources)))
         with ExitStack() as stack:
-            if resources.cluster is not None:
-                workers = stack.enter_context(workers_of(resources.cluster))
-            else:
-                engine = make_engine(resources, _device(job, resources))  # before a folder is made
+            workers = stack.enter_context(workers_of(resources.cluster))
+            if workers is None:
+                engines()  # before a folder is made
             folder = resources.checkpoint or stack.enter_context(temporary_folder())
             store = stack.enter_context(Store.begin(folder, job, stored))
-            if resources.cluster is not None:
-                engine, strands = cluster_strands(store, resources, workers)
-                return _saved_run(store, resources, lambda: engine, strands)
-            return _saved_run(store, resources, lambda: engine)
+            return _saved_run(store, resources, engines, workers)
     usual = resources.prune and resources.max_cost == "auto" and not resources.kernel_times
     devices: Iterable[AbstractContextManager[Any]] = (nullcontext(resources.device),)
     if resources.plan is None:  # else the plan is of this device
@@ -258,11 +256,18 @@ def _saved_run(
     store: Store,
     resources: AlignResources,
     engines: Callable[[], Engine],
-    saved: Callable[[Job], StrandStore] | None = None,
+    workers: Workers | None,
 ) -> Alignment:
     """The result of a job that is saved as it goes on."""
-    jobs, saved = store.job.strands(store.minus_first), saved or saved_strands(store, resources)
-    with told(resources.progress) as progress, expecting(PROGRAMS[store.job.output]):
+    jobs = store.job.strands(store.minus_first)
+    saved: Callable[[Job], StrandStore] = saved_strands(store, resources)
+    with ExitStack() as stack:
+        if workers is None and any(store.folder.rglob("blocks")):  # a cluster began it
+            workers = Workers(stack.enter_context(Here()))
+        if workers is not None:
+            engines, saved = cluster_strands(store, resources, workers)
+        progress = stack.enter_context(told(resources.progress))
+        stack.enter_context(expecting(PROGRAMS[store.job.output]))
         try:
             found = run(jobs, engines, resources, progress, saved)
         except DeviceError as error:
@@ -302,15 +307,9 @@ def resume_with(given: ResumeResources) -> Alignment:
     """`resume`, with resources that are checked."""
     with Store.open(given.checkpoint) as store:
         resources, job = store.resources.resumed(given), store.job
-        cluster = resources.cluster
-        if cluster is None and any(store.folder.rglob("blocks")):
-            cluster = ThreadPoolExecutor(1)  # goes on with the blocks of a cluster
-        if cluster is not None:
-            with workers_of(cluster) as workers:
-                engine, strands = cluster_strands(store, resources, workers)
-                return _saved_run(store, resources, lambda: engine, strands)
         engines = cache(lambda: make_engine(resources, _device(job, resources)))
-        return _saved_run(store, resources, engines)
+        with workers_of(resources.cluster) as workers:
+            return _saved_run(store, resources, engines, workers)
 
 
 def align_top(

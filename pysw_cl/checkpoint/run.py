@@ -33,7 +33,7 @@ from .sweep import SavedSweep
 PLACE = ("row", "column", "state", "ended", "cells", "launches", "again")
 
 
-def saved_strands(store: Store, resources: AlignResources) -> Callable[[Job], StrandStore]:
+def saved_strands(store: Store, resources: AlignResources) -> Callable[[Job], SavedStrand]:
     """What gives the part of a checkpoint that is of a strand, for a run that begins now.  Of two
     strands each has its own, and the files of the second name the score to beat (`Job.beat`)."""
     after = resources.stop_after
@@ -68,7 +68,7 @@ class SavedStrand(StrandStore):
     def _tidy(self) -> None:
         if self.run.store.whole is not None:  # one of two
             with suppress(CheckpointError):  # a finished one can be read where nothing is written
-                self.run.store.drop("rows", "walk", "band")
+                self.run.store.drop("rows", "walk", "band", "tile")
 
     def begin_anew(self, progress: PairProgress) -> None:
         progress.run.check, progress.run.watched = self._stop_if_late, True

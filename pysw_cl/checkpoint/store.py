@@ -7,6 +7,8 @@
                         columns, the best cell and the costs down to it
     walk-NUMBER         a part of the path, from its end backward
     band-NUMBER         tiles of a search in a diagonal band; only while there are no slabs
+    blocks              where a cluster cuts the matrix into blocks
+    tile-ROW-COLUMN     the edges, best cell and costs of a block
     whole               an empty file: a search in a diagonal band saves no work
     result              the result
     thin                an empty file: of a finished run only the result is there
@@ -102,6 +104,8 @@ class StoredResources:
         """The resources ``given``, else the stored ones; another device gets no stored plan."""
         stored = {**vars(self), "plan": self.plan if given.device is None else None}
         del stored["left_align"]
+        if given.cluster is not None:
+            stored["disk_size"] = None
         return AlignResources(**stored | {k: v for k, v in vars(given).items() if v is not None})
 
 
@@ -292,7 +296,7 @@ def keep_result(folder: Path) -> None:
     """Remove all but the result of a finished run, which a run of the same job reads."""
     with to_write(folder):
         (folder / "thin").touch()
-        for name in ("query", "target", "rows-*", "walk-*", "band-*", "whole"):
+        for name in "query target rows-* walk-* band-* tile-* blocks whole *.part".split():
             for path in folder.rglob(name):
                 path.unlink()
 

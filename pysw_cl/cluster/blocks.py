@@ -8,19 +8,21 @@ again, and one that two workers compute is right whichever file stays."""
 
 from __future__ import annotations
 
-import atexit
 import os
 import shutil
 import socket
 import threading
 import time
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
 from itertools import pairwise
+from multiprocessing.util import Finalize
 from pathlib import Path as FilePath
-from tempfile import gettempdir
+from tempfile import mkdtemp
 from typing import Any
 
 from ..checkpoint.band import result_facts
@@ -38,6 +40,7 @@ from ..drivers.job import Job
 from ..drivers.problem import FoundPath, Path, PathReader, Problem
 from ..drivers.traceback import trace_back
 from ..engines.registry import engine_for
+from ..errors import CheckpointError
 from ..planning.model.cluster import for_tiles
 from ..scoring.precision import UNREACHABLE, UNREACHABLE_BELOW
 from ..tiles.contract import Engine
@@ -48,7 +51,7 @@ from ..tiles.sweep import sweep
 from ..tiles.tile import Area, Bound, Hit, Limits, TileResult, Want
 from .devices import own_device
 
-_own = threading.local()
+_own, _receiving = threading.local(), threading.Lock()
 #: A row and a column behind every cell.
 FAR = 1 << 40
 
@@ -58,7 +61,7 @@ class FileEdge(Edge):
 
     small = True
 
-    def __init__(self, path: FilePath, name: str, cells: int, highest: int) -> None:
+    def __init__(self, path: FilePath, name: str, cells: int = 0, highest: int = 0) -> None:
         vars(self).update(path=path, name=name, cells=cells, most=highest)
 
     def __len__(self) -> int:
@@ -69,20 +72,24 @@ class FileEdge(Edge):
         return FileEdge, (own["path"], own["name"], own["cells"], own["most"])
 
     def read(self, start: int, stop: int) -> Edge:
-        own = vars(self)
-        try:
-            return StoredEdge(own["name"], [(0, SealedFile(own["path"]))]).read(start, stop)
-        except DamagedFile:
-            own["path"].unlink(missing_ok=True)  # so that it is computed again
-            raise
+        with self._opened() as file:
+            return StoredEdge(vars(self)["name"], [(0, file)]).read(start, stop)
 
     def packed(self) -> PackedEdge:
         """Its pieces as they are in the file."""
-        own = vars(self)
-        file = SealedFile(own["path"])
-        return PackedEdge(
-            [(p.start, p.cells, bytes(file.read(p))) for p in file.named(own["name"])]
-        )
+        with self._opened() as file:
+            pieces = file.named(vars(self)["name"])
+            return PackedEdge([(p.start, p.cells, bytes(file.read(p))) for p in pieces])
+
+    @contextmanager
+    def _opened(self) -> Iterator[SealedFile]:
+        """Its file; a damaged one is removed, so that another run computes it again."""
+        path = vars(self)["path"]
+        try:
+            yield SealedFile(path)
+        except DamagedFile:
+            path.unlink(missing_ok=True)
+            raise
 
     @property
     def h(self) -> Ints:
@@ -116,13 +123,15 @@ class Place:
     #: The folder of the checkpoint, and that of the strand's part.
     folder: str
     part: str
+    #: The key of the strand's job: other jobs may have the folder later, or had it before.
+    job: str
     minus: bool
     beat: int | None
     #: What the worker computes on, as for `align`: the device, and the plan.
     device: Any = "auto"
     plan: Any = None
-    #: The name of the job, if workers do not see the folder and have its files in one of their own.
-    sent: str = ""
+    #: Do workers see the folder?  Else they have its files in one of their own.
+    shared: bool = True
 
     def path(self, area: Area) -> FilePath:
         """The file of a block."""
@@ -131,10 +140,8 @@ class Place:
 
     def here(self) -> Place:
         """The place as this worker has it."""
-        if not self.sent:
-            return self
-        own = str(own_folder(self.sent))
-        return replace(self, folder=own, part=own, sent="")
+        own = self.folder if self.shared else str(own_folder(self.job))
+        return self if self.shared else replace(self, folder=own, part=own, shared=True)
 
 
 @dataclass(frozen=True)
@@ -157,54 +164,88 @@ class Block:
 
 
 @lru_cache(2)
-def _job_at(folder: str, minus: bool, beat: int | None) -> tuple[Job, Problem]:
+def _job_at(folder: str, key: str, minus: bool, beat: int | None) -> tuple[Job, Problem]:
     job = Store.read(folder)
     one = job.strands(False)[minus] if job.both else job
     one = replace(one, beat=beat)
+    if one.key != key:
+        raise CheckpointError(f"{folder} is now the checkpoint of another job")
     return one, one.problem
 
 
 def engine_at(place: Place) -> Engine:
-    """This thread's engine."""
+    """This thread's engine.  Only the last one is kept, which has memory of its device."""
     made: dict[Any, Engine] = vars(_own).setdefault("engines", {})
     wishes = place.plan or None
     key = place.device, tuple(sorted((wishes or {}).items()))
     if key not in made:
+        made.clear()
         made[key] = engine = engine_for(own_device(place.device), wishes)
         engine.plan = for_tiles(engine.plan)
     return made[key]
 
 
-def facts_of(place: Place, key: str, area: Area) -> dict[str, Any] | None:
+class Here(Executor):
+    """Computes each task in the thread that submits it, before it submits another one."""
+
+    _max_workers = 0
+
+    def submit(self, task: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
+        done = Future[Any]()
+        try:
+            done.set_result(task(*given, **named))
+        except Exception as error:
+            done.set_exception(error)
+        return done
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Let go of the engine, the letters, and their memory."""
+        vars(_own).clear()
+        _job_at.cache_clear()
+
+
+def facts_of(place: Place, area: Area) -> dict[str, Any] | None:
     """What the file of a block says of it; None if it is missing, damaged or of another job."""
     try:
         facts = SealedFile(place.path(area)).facts
     except DamagedFile:
         return None
-    return facts if facts["job"] == key and facts["area"] == list(area) else None
+    return facts if facts["job"] == place.job and facts["area"] == list(area) else None
 
 
-def own_folder(sent: str) -> FilePath:
+def own_folder(key: str) -> FilePath:
     """The folder of this process for what is sent to it of a job."""
-    return FilePath(gettempdir()) / f"pysw_cl-{sent[:16]}-{os.getpid()}"
+    return _own_folders(os.getpid()) / key[:16]
 
 
-def receive(sent: str, files: dict[str, bytes]) -> None:
-    """Write the files of a job where this worker has them, in place of those of others."""
-    folder = own_folder(sent)
-    for other in folder.parent.glob(f"pysw_cl-*-{os.getpid()}"):
-        shutil.rmtree(other, ignore_errors=True)
-    folder.mkdir()
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    for name, content in files.items():
-        (folder / name).write_bytes(content)
+@lru_cache(1)
+def _own_folders(process: int) -> FilePath:
+    folder = mkdtemp(prefix="pysw_cl-")
+    Finalize(None, shutil.rmtree, (folder, True), exitpriority=0)  # in child processes, too
+    return FilePath(folder)
+
+
+def receive(key: str, files: dict[str, bytes]) -> None:
+    """Write the files of a job where this worker has them."""
+    folder = own_folder(key)
+    with _receiving:
+        if not folder.exists():
+            part = FilePath(mkdtemp(dir=folder.parent))
+            for name, content in files.items():
+                (part / name).write_bytes(content)
+            part.rename(folder)
+
+
+def forget(key: str) -> None:
+    """Remove the files of a job."""
+    shutil.rmtree(own_folder(key), ignore_errors=True)
 
 
 def sent_back(block: Block) -> tuple[dict[str, Any], bytes] | None:
     """Compute a block where the client's folder is not seen: the facts, and the file.  None: this
     worker was not sent the job yet."""
     place = block.place.here()
-    if not (FilePath(place.folder) / "target").exists():
+    if not FilePath(place.folder).exists():
         return None
     facts, path = computed(replace(block, place=place)), place.path(block.area)
     content = path.read_bytes()
@@ -215,8 +256,8 @@ def sent_back(block: Block) -> tuple[dict[str, Any], bytes] | None:
 def computed(block: Block) -> dict[str, Any]:
     """Compute a block, unless its file is there; gives the facts in it."""
     place, area = block.place, block.area
-    job, problem = _job_at(place.folder, place.minus, place.beat)
-    known = facts_of(place, job.key, area)
+    _, problem = _job_at(place.folder, place.job, place.minus, place.beat)
+    known = facts_of(place, area)
     if known is not None:
         return known
     started, (m, n), engine = time.time(), area.shape, engine_at(place)
@@ -231,7 +272,9 @@ def computed(block: Block) -> dict[str, Any]:
         limits = Limits(bound, beyond=block.after)
     with writing() as writer:
         # its own name until it is complete: another worker may compute the same block
-        file = EdgeWriter(writer, place.path(area), {"job": job.key, "area": area}, part=_unique())
+        file = EdgeWriter(
+            writer, place.path(area), {"job": place.job, "area": area}, part=_unique()
+        )
         noted = dict[str, _Noted]()
 
         def sink(name: str) -> Sink:
@@ -256,7 +299,7 @@ def computed(block: Block) -> dict[str, Any]:
         who = {"worker": worker(), "begun": started, "ended": time.time()}
         facts |= {"highest": highest, "device_bytes": engine.peak_bytes, **who}
         file.seal(facts)
-    return {"job": job.key, "area": list(area), **facts}
+    return {"job": place.job, "area": list(area), **facts}
 
 
 class _Noted:
@@ -272,8 +315,8 @@ class _Noted:
 
 
 def worker() -> str:
-    """The name of this process."""
-    return f"{socket.gethostname()}:{os.getpid()}"
+    """The name of this process, which file names can have."""
+    return f"{socket.gethostname()}-{os.getpid()}"
 
 
 def _unique() -> str:
@@ -311,7 +354,7 @@ class Cuts:
 
         def piece(row: int, column: int, name: str) -> Source:
             path = place.path(Area(row, 0, column, 0))
-            return StoredEdge(name, [(0, SealedFile(path))]) if path.exists() else skipped
+            return FileEdge(path, name) if path.exists() else skipped
 
         rows, columns = dict[int, Source](), dict[int, Source]()
         for first, end in pairwise(self.rows):
@@ -338,7 +381,7 @@ class Level(Source):
 
 def traced(place: Place, cuts: Cuts, end: Hit) -> FoundPath:
     """The path to ``end``, through the blocks that are there."""
-    job, problem = _job_at(place.folder, place.minus, place.beat)
+    job, problem = _job_at(place.folder, place.job, place.minus, place.beat)
     engine, grid = engine_at(place), cuts.grid(place, problem)
     reader = PathReader(end, job.frame, job.scoring, engine.plan.tuning.traceback.read_moves)
     path = Path(end.row, end.column, meanwhile=reader.read_meanwhile)

@@ -10,13 +10,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Future
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, NamedTuple
 
 from ..checkpoint.band import result_of
 from ..checkpoint.container import to_write
-from ..checkpoint.interval import SavedRun
-from ..checkpoint.run import SavedStrand
+from ..checkpoint.run import SavedStrand, saved_strands
 from ..checkpoint.store import Store, StoredResources
 from ..drivers.align_pair import Search, Swept
 from ..drivers.band_doubling import Banded
@@ -27,6 +28,7 @@ from ..errors import ClusterError, DeviceError
 from ..planning.facts import DeviceFacts
 from ..planning.geometry import cuts
 from ..planning.model.cluster import Cluster
+from ..planning.plan import Plan
 from ..planning.program import Given, Seen
 from ..tiles.contract import Engine
 from ..tiles.edges import DeviceEdge, Edge, Source
@@ -42,6 +44,7 @@ from .blocks import (
     Place,
     computed,
     facts_of,
+    forget,
     receive,
     sent_back,
     traced,
@@ -65,9 +68,13 @@ class Nowhere:
 
 
 class Outline(Engine):
-    """Stands for the engines of workers, whose ``plan`` it has; it computes nothing."""
+    """Stands for the engines of workers, whose ``plan`` it has; it computes nothing.  ``shared``:
+    do they see the folder of the checkpoint?  ``facts``: what a worker's device is."""
 
     captures_inside = True
+
+    def __init__(self, plan: Plan, facts: DeviceFacts, shared: bool) -> None:
+        self.plan, self.facts, self.shared = plan, facts, shared
 
 
 @dataclass(frozen=True)
@@ -75,20 +82,23 @@ class ClusterStrand(SavedStrand):
     """A strand whose blocks and path are computed by workers."""
 
     workers: Workers
-    #: What workers compute on, as for `align`.
+    #: What workers compute on, as for `align`; and what stands for it, once it is needed.
     device: str
     plan: dict[str, Any] | None
-    #: Do they see the folder of the checkpoint?
-    shared: bool
-    #: What a worker's device is.
-    facts: DeviceFacts
+    outline: Callable[[], Outline]
+    #: Is the checkpoint kept, for a later run?
+    kept: bool
+
+    @property
+    def shared(self) -> bool:
+        return self.outline().shared
 
     def place(self, of: Search) -> Place:
         store = self.run.store
-        minus, folder = of.job.frame.minus, store.whole or store.folder
-        sent = "" if self.shared else of.job.key
+        folder, job = store.whole or store.folder, of.job
         folders = str(folder.absolute()), str(store.folder.absolute())
-        return Place(*folders, minus, of.job.beat, self.device, self.plan, sent)
+        about = *folders, job.key, job.frame.minus, job.beat
+        return Place(*about, self.device, self.plan, self.shared)
 
     def send(self, of: Search) -> None:
         """Send the job to all workers, if they do not see its folder."""
@@ -109,8 +119,15 @@ class ClusterStrand(SavedStrand):
         best, slabs = BestCells(m, n, problem.floor, want, limits), Slabs(m, edges, (m, n))
         state = SweepState(problem, edges, best, slabs, None, of.progress.sweep())
         slab = Slab(0, m, edges.columns)
-        self.send(of)
-        OnWorkers(self, of, problem)(state.rows(slab, where.rows, lambda *_: where.columns))
+        try:
+            with self._advice():
+                self.send(of)
+                every = state.rows(slab, where.rows, lambda *_: where.columns)
+                OnWorkers(self, of, problem)(every)
+        finally:
+            if not self.shared:
+                with suppress(Exception):  # the first error tells more
+                    self.workers.everywhere(forget, of.job.key)
         state.finish(slab)
         of.stats.add_cost(state.result)
         of.stats.pruned, tiles = state.result.pruned_cells, state.result.tile_map((m, n))
@@ -119,31 +136,44 @@ class ClusterStrand(SavedStrand):
     def path(self, of: Search, end: Hit) -> FoundPath | None:
         place, where, tries = self.place(of), self._cuts(of), 0
         if not self.shared:  # the edges are here
-            return traced(replace(place, sent=""), where, end)
-        while True:
-            one = self.workers.submit(traced, place, where, end, name="path")
-            while not self.workers.wait([one]):
-                pass
-            try:
-                return one.result()
-            except BaseException as error:
-                tries += 1
-                self.check(error, tries)
+            return traced(replace(place, shared=True), where, end)
+        with self._advice():
+            while True:
+                one = self.workers.submit(traced, place, where, end, name="path")
+                try:
+                    while not self.workers.wait([one]):
+                        pass
+                    return one.result()
+                except Exception as error:
+                    tries += 1
+                    self.check(error, tries)
+                finally:
+                    one.cancel()
+
+    @contextmanager
+    def _advice(self) -> Iterator[None]:
+        """Say how to go on if the cluster fails."""
+        how = self.run.store.how if self.kept else "with a checkpoint it could go on from here"
+        try:
+            yield
+        except ClusterError as error:
+            raise ClusterError(f"{error}; {how}") from error
 
     def given(self, of: Search) -> Given:
         """What decides how long workers take for a block."""
         scoring, local = of.job.scoring, of.problem.is_local
-        return Given(of.engine.plan, scoring, local, self.facts, Seen(scoring.source.few))
+        one = self.outline()
+        return Given(one.plan, scoring, local, one.facts, Seen(scoring.source.few))
 
     def check(self, error: BaseException, tries: int) -> None:
         """Raise the error of a task unless another worker may do it."""
-        how, failed = self.run.store.how, isinstance(error, DeviceError)
+        failed = isinstance(error, DeviceError)
         if isinstance(error, BrokenExecutor):
-            raise ClusterError(f"{error}; {how}") from error
+            raise ClusterError(str(error)) from error
         if not failed and not lost(error):
             raise error
         if tries >= (DEVICES if failed else TRIES):
-            raise ClusterError(f"workers fail again and again: {error}; {how}") from error
+            raise ClusterError(f"workers fail again and again: {error}") from error
 
     def _cuts(self, of: Search) -> Cuts:
         """Where the matrix is cut: as an earlier run did."""
@@ -157,28 +187,28 @@ class ClusterStrand(SavedStrand):
             every = cuts(side, step, quantum, places) if of.job.output == "path" else places
             inner.append(sorted({*every} - {*places}))
         found = Cuts(rows, columns, *inner)
+        store.drop("tile")  # of cuts that are damaged
         store.save_arrays("blocks", {}, {"cuts": vars(found)})
         return found
 
 
 def cluster_strands(
     store: Store, resources: AlignResources, workers: Workers
-) -> tuple[Engine, Callable[[Job], ClusterStrand]]:
-    """What stands for the engine of a run on ``workers``, and what gives the part of a checkpoint
-    that is of a strand.  Raises ClusterError for workers that cannot compute it."""
-    how = StoredResources.of(resources, store.job.mode)
-    told = surveyed(workers, str(store.folder.absolute()), how.device, how.plan)
-    shared = all(one.shared for one in told.values())
-    engine, stop = Outline(), resources.stop_after
-    engine.plan, facts = next((one.plan, one.facts) for one in told.values())
-    stop_at = None if stop is None else time.monotonic() + stop
+) -> tuple[Callable[[], Outline], Callable[[Job], ClusterStrand]]:
+    """What gives what stands for the engine of a run on ``workers``, and the part of a checkpoint
+    that is of a strand.  The first raises ClusterError for workers that cannot compute it."""
+    how, saved = StoredResources.of(resources, store.job.mode), saved_strands(store, resources)
+
+    @cache
+    def outline() -> Outline:
+        told = [*surveyed(workers, str(store.folder.absolute()), how.device, how.plan).values()]
+        return Outline(told[0].plan, told[0].facts, all(one.shared for one in told))
 
     def strand(job: Job) -> ClusterStrand:
-        part = store.part(job) if store.job.both else store
-        run = SavedRun(part, stop_at, resources.disk_size)
-        return ClusterStrand(run, workers, how.device, how.plan, shared, facts)
+        kept = resources.checkpoint is not None
+        return ClusterStrand(saved(job).run, workers, how.device, how.plan, outline, kept)
 
-    return engine, strand
+    return outline, strand
 
 
 class Begun(NamedTuple):
@@ -203,6 +233,8 @@ class OnWorkers:
         self._workers, self._place = strand.workers, strand.place(of)
         #: How often each block failed, and the longest that one took, in seconds.
         self._tries, self._longest = Counter[Area](), 0.0
+        #: How often one after the other had not been sent the job.
+        self._unsent = 0
 
     def __call__(self, rows: Iterator[TileRow]) -> None:
         left, again, running = (
@@ -217,7 +249,7 @@ class OnWorkers:
                 if len(running) <= most + most // 4:
                     begun = again.pop() if again else self._next(next_tile(rows, left, busy))
                 if begun is not None:
-                    known = facts_of(self._place, self._of.job.key, begun.area)
+                    known = facts_of(self._place, begun.area)
                     if known is None:
                         running[self._submit(begun)] = begun.now()
                     else:
@@ -227,8 +259,10 @@ class OnWorkers:
                 elif (slow := self._slow(running, most)) is not None:
                     running[self._submit(slow)] = slow.now()
                 else:
-                    for done in self._workers.wait(running) & running.keys():
-                        begun = running.pop(done)
+                    for done in self._workers.wait(running):
+                        begun = running.pop(done, None)
+                        if begun is None:  # its block was done at the same time elsewhere
+                            continue
                         same = [k for k, one in running.items() if one.area == begun.area]
                         facts = self._result(done, begun.area)
                         if facts is not None:
@@ -237,6 +271,7 @@ class OnWorkers:
                             for other in same:  # it is late
                                 del running[other]
                                 other.cancel()
+                            self._stop_if_late()
                         elif not same:
                             again.append(begun)
         finally:
@@ -262,10 +297,7 @@ class OnWorkers:
         # what most cells wait for is in a hurry
         name, first = f"tile-{area.row}-{area.column}", -(area.row + area.column)
         task: Any = computed if self._strand.shared else sent_back
-        try:
-            return self._workers.submit(task, block, name=name, priority=first)
-        except BrokenExecutor as error:
-            raise ClusterError(f"{error}; {self._strand.run.store.how}") from error
+        return self._workers.submit(task, block, name=name, priority=first)
 
     def _stored(self, edge: Edge) -> Source:
         if not isinstance(edge, FileEdge):
@@ -279,9 +311,12 @@ class OnWorkers:
             if self._strand.shared:
                 return dict(found)
             if found is None:  # a worker that came later
+                self._unsent += 1
+                if self._unsent > TRIES + self._workers.count():
+                    raise ClusterError("workers cannot write what they are sent of the job")
                 self._strand.send(self._of)
                 return None
-            facts, content = found
+            self._unsent, (facts, content) = 0, found
             path = self._place.path(area)
             with to_write(path):
                 path.with_name(path.name + ".part").write_bytes(content)
@@ -307,8 +342,11 @@ class OnWorkers:
             engine.spans.append(Span(facts["worker"], began, now, "sweep", area))
         result: TileResult = result_of({**facts, "edges": edges}, edges)
         begun.row.take(area, result)
-        if self._strand.run.late():
-            run = self._strand.run
+
+    def _stop_if_late(self) -> None:
+        """Not for blocks of earlier runs: each run does some more."""
+        run = self._strand.run
+        if run.late():
             raise run.stopped(f"a part of the blocks{run.store.what} is")
 
 

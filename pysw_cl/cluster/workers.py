@@ -40,9 +40,9 @@ class Workers:
     ) -> Future[T]:
         """Begin ``task(*given)``; of those that wait the one of the highest ``priority`` is next.
         ``name``: what a dashboard calls it."""
-        if self._client is None:
-            return self._executor.submit(task, *given)
-        more = {"key": f"{name}-{uuid.uuid4().hex[:8]}", "priority": priority, "pure": False}
+        more: dict[str, Any] = {}
+        if self._client is not None:
+            more = {"key": f"{name}-{uuid.uuid4().hex[:8]}", "priority": priority, "pure": False}
         with _answering():
             return self._executor.submit(task, *given, **more)
 
@@ -68,9 +68,9 @@ class Workers:
     def answers(self, task: Callable[..., T], *given: Any) -> dict[str, T | Exception]:
         """What ``task(*given)`` gives or raises at each worker, by its address, but for those that
         end meanwhile; of an executor that has no addresses, at one of them."""
-        if self._client is None:
-            return {"": self._executor.submit(task, *given).result()}
         with _answering():
+            if self._client is None:
+                return {"": self._executor.submit(task, *given).result()}
             every = self._client.run(task, *given, on_error="return")
         return {where: one for where, one in every.items() if not isinstance(one, OSError)}
 
@@ -84,11 +84,14 @@ class Workers:
 
 @contextmanager
 def _answering() -> Iterator[None]:
-    """Raise ClusterError where the scheduler does not answer."""
+    """Raise ClusterError where a scheduler does not answer, or an executor is broken or shut
+    down."""
     try:
         yield
-    except OSError as error:
-        raise ClusterError(f"the scheduler does not answer: {error}") from error
+    except PyswError:
+        raise
+    except (OSError, RuntimeError, NotImplementedError) as error:
+        raise ClusterError(f"the cluster does not answer: {error!r}") from error
 
 
 def lost(error: BaseException) -> bool:
@@ -99,12 +102,12 @@ def lost(error: BaseException) -> bool:
 
 
 @contextmanager
-def workers_of(cluster: Any) -> Iterator[Workers]:
+def workers_of(cluster: Any) -> Iterator[Workers | None]:
     """The workers of ``cluster``: the address of a Dask scheduler, a Dask client or cluster, or an
-    Executor of the standard library.  Raises ClusterError if there are none, InputError for
-    anything else."""
-    if isinstance(cluster, Executor):
-        yield Workers(cluster)
+    Executor of the standard library; None has none.  Raises ClusterError if none answers,
+    InputError for anything else."""
+    if cluster is None or isinstance(cluster, Executor):
+        yield cluster and Workers(cluster)
         return
     try:
         client_of: Any = import_module("distributed").Client

@@ -373,8 +373,16 @@ class AlignResources(Resources):
             _set(self, "checkpoint", file_name(self.checkpoint, "checkpoint"))
         elif self.disk_size is not None or self.stop_after is not None:
             raise InputError("disk_size and stop_after go with checkpoint")
-        if self.cluster is not None and self.disk_size is not None:
+        if self.cluster is None:
+            return
+        if self.disk_size is not None:
             raise InputError("disk_size cannot go with cluster, whose workers share the folder")
+        if self.kernel_times:
+            raise InputError("kernel_times cannot go with cluster, whose workers do not measure")
+        if not isinstance(self.device, str):
+            raise InputError(
+                "with cluster, device is a name, such as '0,1': each worker takes its own"
+            )
 
     def band_cost(self, mode: str) -> Any:
         """``max_cost`` for a comparison in this mode: "auto" or a number for diagonal bands, None

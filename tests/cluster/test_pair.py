@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,10 @@ import numpy as np
 import pytest
 
 import pysw_cl
+from pysw_cl.checkpoint.container import SealedFile
+from pysw_cl.checkpoint.store import keep_result
 from pysw_cl.cluster import blocks, pair, survey, workers
+from pysw_cl.cluster.survey import surveyed
 from pysw_cl.errors import CheckpointError, ClusterError, InputError, Stopped
 from pysw_cl.planning.geometry import cuts
 
@@ -45,6 +50,11 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pair, "Cluster", Small)
 
 
+def unshared(*given: Any) -> Any:
+    """As if the workers did not see the client's folder."""
+    return {k: replace(one, shared=False) for k, one in surveyed(*given).items()}
+
+
 class Told(ThreadPoolExecutor):
     """Calls ``before`` with each task, which may raise or wait."""
 
@@ -65,6 +75,14 @@ def test_random_pairs_with_lost_workers() -> None:
     done = subprocess.run(program, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert int(done.stdout.split()[0]) > 5
+
+
+def test_a_thread_keeps_one_engine() -> None:
+    with blocks.Here() as here:
+        for rows in (4, 8):
+            pysw_cl.align(A, B, plan={**PLAN, "T": rows}, cluster=here)
+            assert len(vars(blocks._own)["engines"]) == 1
+    assert not vars(blocks._own)
 
 
 def test_timeline_and_progress_of_workers() -> None:
@@ -104,6 +122,26 @@ def test_a_slow_block_is_begun_once_more(monkeypatch: pytest.MonkeyPatch) -> Non
     assert found.score == pysw_cl.align(A, B).score
 
 
+def test_a_block_that_two_workers_end_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair, "LOOK", 0.02)
+    seen, both, real = list[Any](), threading.Barrier(2), workers.wait
+
+    def before(task: Any, block: Any, *more: Any) -> None:
+        if task is blocks.computed and not (block.area.row or block.area.column):
+            seen.append(block.area)
+            both.wait(60)
+
+    def waited(running: Any, *given: Any) -> Any:
+        found = real(running, 0.02, *given[1:])
+        return real(running) if len(running) == len(seen) == 2 else found
+
+    monkeypatch.setattr(workers, "wait", waited)
+    with Told(before) as executor:
+        found = pysw_cl.align(A, B, plan=PLAN, cluster=executor, output="ends")
+    assert found.score == pysw_cl.align(A, B).score
+    assert len(seen) == 2
+
+
 def test_a_damaged_block_is_computed_again(tmp_path: Path) -> None:
     with ThreadPoolExecutor(2) as executor:
         with pytest.raises(Stopped):
@@ -111,6 +149,29 @@ def test_a_damaged_block_is_computed_again(tmp_path: Path) -> None:
         one = min(tmp_path.glob("tile-*"))
         one.write_bytes(one.read_bytes()[:-30])
         found = pysw_cl.resume(tmp_path, cluster=executor)
+    assert key(found) == key(pysw_cl.align(A, B))
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_cells_that_are_damaged(
+    shared: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pair, "surveyed", surveyed if shared else unshared)
+    with ThreadPoolExecutor(2) as executor:
+        pysw_cl.align(A, B, plan=PLAN, cluster=executor, checkpoint=tmp_path)
+        (tmp_path / "result").unlink()
+        every = sorted(tmp_path.glob("tile-*"))
+        for one in every:
+            (piece,) = SealedFile(one).named("right") or [None]
+            with one.open("r+b") as file:
+                file.seek(0 if piece is None else piece.offset)
+                file.write(b"!")
+        found = None
+        for _ in every:
+            with suppress(CheckpointError):
+                found = pysw_cl.resume(tmp_path, cluster=executor)
+                break
+    assert found is not None
     assert key(found) == key(pysw_cl.align(A, B))
 
 
@@ -130,6 +191,85 @@ def test_blocks_that_are_there_are_not_computed_again(tmp_path: Path) -> None:
         found = pysw_cl.resume(tmp_path)  # by this process
     assert key(found) == key(pysw_cl.align(A, B))
     assert len({*computed}) == len(computed) == before_it
+
+
+def test_a_folder_of_another_job_before(tmp_path: Path) -> None:
+    folder = tmp_path / "one"
+    with ThreadPoolExecutor(1) as executor:
+        for query in (A, A[::-1]):
+            found = pysw_cl.align(query, B, plan=PLAN, cluster=executor, checkpoint=folder)
+            assert key(found) == key(pysw_cl.align(query, B))
+            shutil.rmtree(folder)
+
+
+def test_each_run_that_stops_does_some_more(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(1) as executor, pytest.raises(Stopped):
+        pysw_cl.align(A, B, plan=PLAN, cluster=executor, checkpoint=tmp_path, stop_after=0)
+    found = None
+    for _ in range(100):
+        with suppress(Stopped):
+            found = pysw_cl.resume(tmp_path, stop_after=0)
+            break
+    assert found is not None
+    assert key(found) == key(pysw_cl.align(A, B))
+
+
+def test_files_of_finished_runs_are_removed(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(2) as executor:
+        first = pysw_cl.align(A, B, plan=PLAN, cluster=executor, checkpoint=tmp_path, strand="both")
+    assert not [*tmp_path.rglob("tile-*")]
+    keep_result(tmp_path)
+    names = {path.name for path in tmp_path.rglob("*")}
+    assert names == {"job.json", "lock", "plus", "minus", "result", "thin"}
+    assert key(pysw_cl.align(A, B, checkpoint=tmp_path, strand="both")) == key(first)
+
+
+def test_blocks_of_damaged_cuts_do_not_count(tmp_path: Path) -> None:
+    how: dict[str, Any] = {"plan": PLAN, "checkpoint": tmp_path}
+    with ThreadPoolExecutor(1) as executor:
+        pysw_cl.align(A, B, cluster=executor, prune=False, **how)
+    (tmp_path / "result").unlink()
+    (tmp_path / "blocks").unlink()
+    with ThreadPoolExecutor(3) as executor:
+        found = pysw_cl.align(A, B, cluster=executor, **how)
+    assert key(found) == key(pysw_cl.align(A, B))
+
+
+def test_a_finished_run_needs_no_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ThreadPoolExecutor(1) as executor:
+        found = pysw_cl.align(A, B, plan=PLAN, cluster=executor, checkpoint=tmp_path)
+        monkeypatch.setattr(pair, "surveyed", None)
+        assert key(pysw_cl.resume(tmp_path)) == key(found)
+        assert key(pysw_cl.resume(tmp_path, cluster=executor)) == key(found)
+
+
+def test_workers_with_another_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def before(task: Any, block: Any, *more: Any) -> None:
+        folder = block if task is survey.survey else getattr(block, "place", block).folder
+        assert folder == str(tmp_path / "one")
+
+    with Told(before) as executor:
+        pysw_cl.align(A, B, plan=PLAN, cluster=executor, checkpoint="one")
+
+
+def test_align_goes_on_with_blocks(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(1) as executor, pytest.raises(Stopped):
+        pysw_cl.align(A, B, plan=PLAN, cluster=executor, checkpoint=tmp_path, stop_after=0)
+    assert key(pysw_cl.align(A, B, plan=PLAN, checkpoint=tmp_path)) == key(pysw_cl.align(A, B))
+    assert not [*tmp_path.glob("rows-*")]
+
+
+def test_a_run_with_a_disk_size_goes_on_with_a_cluster(tmp_path: Path) -> None:
+    how: dict[str, Any] = {"disk_size": 1 << 22, "stop_after": 0}
+    plan = {**PLAN, "tile_cells": 1 << 12, "saving.most_rows": 100}
+    with suppress(Stopped):
+        pysw_cl.align(A, B, plan=plan, checkpoint=tmp_path, **how)
+    with ThreadPoolExecutor(1) as executor:
+        assert key(pysw_cl.resume(tmp_path, cluster=executor)) == key(pysw_cl.align(A, B))
 
 
 def test_two_clients_on_one_folder(tmp_path: Path) -> None:
@@ -174,12 +314,62 @@ def test_workers_that_cannot(
         pysw_cl.align(A, B, plan=PLAN, cluster=executor)
 
 
-def test_workers_that_always_fail() -> None:
+def test_workers_that_always_fail(tmp_path: Path) -> None:
     def before(task: Any, *more: Any) -> None:
         if task is blocks.computed:
             raise OSError("gone")
 
-    with Told(before) as executor, pytest.raises(ClusterError, match="again and again: gone"):
+    with Told(before) as executor:
+        with pytest.raises(ClusterError, match="again and again: gone; with a checkpoint"):
+            pysw_cl.align(A, B, plan=PLAN, cluster=executor)
+        with pytest.raises(ClusterError, match="again and again: gone; continue with"):
+            pysw_cl.align(A, B, plan=PLAN, cluster=executor, checkpoint=tmp_path)
+
+
+def test_an_executor_that_is_shut_down() -> None:
+    executor = ThreadPoolExecutor(1)
+    executor.shutdown()
+    for one in (executor, Executor()):
+        with pytest.raises(ClusterError, match="the cluster does not answer"):
+            pysw_cl.align(A, B, plan=PLAN, cluster=one)
+
+
+def test_an_executor_that_breaks() -> None:
+    def before(task: Any, *more: Any) -> None:
+        if task is blocks.computed:
+            raise BrokenExecutor("a process died")
+
+    with Told(before) as executor, pytest.raises(ClusterError, match="a process died"):
+        pysw_cl.align(A, B, plan=PLAN, cluster=executor)
+
+
+def test_an_error_while_others_still_write() -> None:
+    def before(task: Any, block: Any, *more: Any) -> None:
+        if task is blocks.computed and block.area.row:
+            raise ValueError("this one")
+
+    for _ in range(5):
+        with Told(before, 4) as executor, pytest.raises(ValueError, match="this one"):
+            pysw_cl.align(A * 3, B * 3, plan=PLAN, cluster=executor, output="ends")
+
+
+def test_two_jobs_that_are_sent_to_the_same_workers(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(pair, "surveyed", unshared)
+    monkeypatch.setattr(blocks, "_own_folders", lambda process: tmp_path)
+    with ThreadPoolExecutor(3) as executor, ThreadPoolExecutor(2) as clients:
+        jobs = [(A, B), (A[:800], B)]
+        found = [clients.submit(pysw_cl.align, *job, plan=PLAN, cluster=executor) for job in jobs]
+        for one, job in zip(found, jobs, strict=True):
+            assert key(one.result()) == key(pysw_cl.align(*job))
+    assert not any(tmp_path.iterdir())
+
+
+def test_workers_that_cannot_be_sent_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair, "surveyed", unshared)
+    monkeypatch.setattr(pair, "receive", lambda *given: None)
+    with ThreadPoolExecutor(1) as executor, pytest.raises(ClusterError, match="cannot write what"):
         pysw_cl.align(A, B, plan=PLAN, cluster=executor)
 
 
@@ -197,3 +387,16 @@ def test_what_is_no_cluster() -> None:
         pysw_cl.align(A, B, cluster=5)
     with Executor() as executor, pytest.raises(InputError, match="disk_size"):
         pysw_cl.align(A, B, plan=PLAN, cluster=executor, checkpoint="x", disk_size=1 << 20)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"kernel_times": True}, "kernel_times cannot go with cluster"),
+        ({"device": ["0", "1"]}, "with cluster, device is a name"),
+        ({"second_best": True}, "second_best cannot go with cluster"),
+    ],
+)
+def test_what_goes_with_no_cluster(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        pysw_cl.align(A, B, plan=PLAN, cluster=Executor(), **given)

@@ -163,7 +163,7 @@ def temporary_folder() -> Iterator[str]:
     """A folder that is there meanwhile."""
     from tempfile import TemporaryDirectory
 
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # others may write to it
         _unfinished.add(Path(folder))
         yield folder
         _unfinished.discard(Path(folder))
