@@ -11,7 +11,7 @@ TYPE_CHECKING = False  # as in `typing`, which takes a moment to load
 if TYPE_CHECKING:
     from typing import Any
 
-    from .api.align import align as align, align_top as align_top, resume as resume
+    from .api.align import align as align, resume as resume
     from .api.aligner import Aligner as Aligner
     from .api.ends import best_ends as best_ends, trace_ends as trace_ends
     from .api.files import read as read, write as write, write_sequences as write_sequences
@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 _HOME = {
     name: module
     for module, names in {
-        "api.align": "align align_top resume",
+        "api.align": "align resume",
+        "api.top": "align_top",
         "api.aligner": "Aligner",
         "api.ends": "best_ends trace_ends",
         "api.files": "read write write_sequences",

@@ -1,4 +1,4 @@
-"""What users call for one pair: ``align``, ``resume`` and ``align_top``."""
+"""What users call for one pair: ``align`` and ``resume``."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ from ..drivers.options import (
     RangeOptions,
     Resources,
     ResumeResources,
-    TopOptions,
 )
 from ..drivers.problem import Mode
 from ..drivers.progress import Progress, RunProgress
-from ..drivers.run import run, run_top, side_by_side
+from ..drivers.run import run, side_by_side
 from ..engines.registry import Kind, attempts, by_time, engine_for
 from ..errors import DeviceError, DeviceMemoryError, InputError, InternalError
 from ..opencl.builds import expecting
@@ -229,7 +228,7 @@ def align_with(
             guessed = engine.plan.tuning.sweep.guessed_cells
             jobs = job.strands(job.both and likely_minus(job.frame, guessed))
             found = run(jobs, lambda: engine, resources, progress, started=started)  # noqa: B023
-            return _on_the_left(found, options.left_align)
+            return on_the_left(found, options.left_align)
     raise InternalError("no device was tried")
 
 
@@ -248,7 +247,7 @@ def align_together_with(
         with suppress(InternalError):  # another way may find it
             if one is None:
                 continue
-            results[k] = _on_the_left(alignment_of(jobs[k], one), options.left_align)
+            results[k] = on_the_left(alignment_of(jobs[k], one), options.left_align)
     return results
 
 
@@ -273,10 +272,10 @@ def _saved_run(
         except DeviceError as error:
             error.args = (f"{error}; {store.how}",)
             raise
-        return _on_the_left(found, store.resources.left_align)
+        return on_the_left(found, store.resources.left_align)
 
 
-def _on_the_left(found: Alignment, left_align: bool) -> Alignment:
+def on_the_left(found: Alignment, left_align: bool) -> Alignment:
     return found.left_aligned() if left_align and found.runs is not None else found
 
 
@@ -310,83 +309,6 @@ def resume_with(given: ResumeResources) -> Alignment:
         engines = cache(lambda: make_engine(resources, _device(job, resources)))
         with workers_of(resources.cluster) as workers:
             return _saved_run(store, resources, engines, workers)
-
-
-def align_top(
-    a: Any,
-    b: Any,
-    *,
-    k: int = 10,
-    sub_score: Any = (1, -3),
-    gap_cost: Any = None,
-    wildcard: str | None = None,
-    iupac: str = "mismatch",
-    unknown: str = "error",
-    allow_odd_scoring: bool = False,
-    min_score: float = 1,
-    device: Any = "auto",
-    plan: Plan | Mapping[str, Any] | None = None,
-    progress: Progress | bool | None = None,
-    output: Output = "path",
-    kernel_times: bool = False,
-    strand: Strand = "plus",
-    left_align: bool = False,
-    query_range: tuple[int, int] | None = None,
-    target_range: tuple[int, int] | None = None,
-) -> list[Alignment]:
-    """The best local alignments of query ``a`` with target ``b`` that share no aligned pair.
-
-    The first is that of ``align``.  Each further one is the best local alignment in which no
-    letter of ``a`` stands opposite a letter of ``b`` that it stands opposite in an earlier one
-    (Waterman & Eggert 1987, J Mol Biol 197, 723-728); so repeats, domains and copies in another
-    order come one by one, and not the first alignment's neighbours in many variants.  Exactly: the
-    i-th result is the canonical best local alignment of the matrix in which the diagonal steps of
-    all earlier ones are forbidden.
-
-    Parameters
-    ----------
-    a, b, sub_score, gap_cost, wildcard, iupac, unknown, allow_odd_scoring, query_range,
-    target_range, device, plan, kernel_times
-        As for ``align``; a gap of k letters costs ``open + k * extend``.
-    k : int
-        How many alignments at most, 1 or more.
-    min_score : number above 0
-        The least score of a result, in units of ``sub_score``.
-    progress : callable or True, optional
-        As for ``align``.  Beside the cells of the first sweep, ``total`` has about what the
-        alignments take; if there are fewer than ``k``, the last call is a leap.  The stage is
-        "alignment", with the number of the one that is searched.
-    strand : "plus", "minus" or "both"
-        Align the query as it is, its reverse complement, or both.  Each strand has a matrix of its
-        own, so a pair is two letters and the strand on which they stand opposite each other: an
-        alignment on one strand forbids nothing on the other.  The alignments of "both" are the
-        best of the two lists, by decreasing score, plus before minus among equals.
-    left_align : bool
-        As for ``align``, when all are found, so two results may share pairs beside a gap then.
-    output : "path", "ends" or "score"
-        What a result has.  All paths but the last are computed in any case.
-
-    Returns
-    -------
-    list of Alignment
-        At most ``k``, by decreasing score; empty if nothing scores ``min_score``.  The ``stats`` of
-        each are what it took after the one before.
-
-    Raises as ``align``."""
-    given = locals()
-    return align_top_with(a, b, made_of(TopOptions, given), made_of(Resources, given))
-
-
-def align_top_with(
-    a: Any, b: Any, options: TopOptions, resources: Resources, quiet: bool = False
-) -> list[Alignment]:
-    """`align_top`, with options that are checked; ``quiet``: without a warning about the input."""
-    started = time.perf_counter()
-    options = options.of_query(a)
-    job = job_of(a, b, options, quiet)
-    with told(resources.progress) as progress, expecting(PROGRAMS["path"]):
-        results = run_top(job, make_engine(resources), options, progress, started)
-    return [_on_the_left(one, options.left_align) for one in results]
 
 
 def told(progress: Progress | bool | None) -> AbstractContextManager[RunProgress]:

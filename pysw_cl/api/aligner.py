@@ -27,9 +27,10 @@ from ..planning.plan import Plan
 from ..results.alignment import Alignment
 from ..scoring.scoring import Scoring, made_of
 from ..sequences.view import Strand
-from .align import align_top_with, align_with
+from .align import align_with
 from .many import align_many_with
 from .pair_aligner import PairAligner
+from .top import align_top_with
 
 Range = tuple[int, int] | None
 

@@ -167,7 +167,8 @@ def one_by_one(
 ) -> Iterator[Iterable[Row]]:
     """The results, each pair with `align` or `align_top`; what is odd about the input is said by
     the command, once.  ``saved``: each has a checkpoint."""
-    from ..api.align import align_top_with, align_with
+    from ..api.align import align_with
+    from ..api.top import align_top_with
 
     options, resources = align_asked(args, to.bar)
     slow = "--max-cost N" if args.alignments is None else "--alignments"

@@ -54,8 +54,8 @@ def add_to(commands: Any) -> None:
 
 def run(args: Namespace) -> int:
     from ..api.advice import Tally, warn_of_letters, warn_of_phase
-    from ..api.align import align_top_with
     from ..api.ends import best_ends_with, with_engine
+    from ..api.top import align_top_with
     from ..drivers.options import EndsOptions, Resources
     from ..results.formats.columns import TableRows
 

@@ -13,6 +13,7 @@ from concurrent.futures import BrokenExecutor, Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import chain, pairwise, product
 from typing import Any, NamedTuple
 
 from ..checkpoint.band import result_of
@@ -23,11 +24,12 @@ from ..drivers.align_pair import Search, Swept
 from ..drivers.band_doubling import Banded
 from ..drivers.job import Job
 from ..drivers.options import AlignResources
-from ..drivers.problem import FoundPath
+from ..drivers.problem import FoundPath, Problem
 from ..errors import ClusterError, DeviceError
 from ..planning.facts import DeviceFacts
 from ..planning.geometry import cuts
 from ..planning.model.cluster import Cluster
+from ..planning.model.several import ways_left
 from ..planning.plan import Plan
 from ..planning.program import Given, Seen
 from ..tiles.contract import Engine
@@ -123,7 +125,7 @@ class ClusterStrand(SavedStrand):
             with self._advice():
                 self.send(of)
                 every = state.rows(slab, where.rows, lambda *_: where.columns)
-                OnWorkers(self, of, problem)(every)
+                OnWorkers(self, of, problem, where)(every)
         finally:
             if not self.shared:
                 with suppress(Exception):  # the first error tells more
@@ -224,13 +226,19 @@ class Begun(NamedTuple):
 
 
 class OnWorkers:
-    """Computes the tiles of a sweep as blocks at workers: those whose edges are there, upper rows
-    first, not many more than the workers compute at once, so that each is pruned by the best score
-    that is known when it begins."""
+    """Computes the tiles of a sweep as blocks at workers: those whose edges are there, not many
+    more than workers compute at once, so that each is pruned by the best score known by then."""
 
-    def __init__(self, strand: ClusterStrand, of: Search, problem: Any) -> None:
+    def __init__(self, strand: ClusterStrand, of: Search, problem: Problem, where: Cuts) -> None:
         self._strand, self._of, self._level = strand, of, Level(problem)
         self._workers, self._place = strand.workers, strand.place(of)
+        #: By the first row and column of each block, cells that are computed one after the other
+        #: from there on; of those that are ready the one with most is next.
+        rows, columns = pairwise(where.rows), pairwise(where.columns)
+        widths = [end - start for start, end in columns]
+        ways = ways_left([[(end - start) * width for width in widths] for start, end in rows])
+        every = zip(product(where.rows[:-1], where.columns[:-1]), chain(*ways), strict=True)
+        self._ways = {place: int(cells) for place, cells in every}
         #: How often each block failed, and the longest that one took, in seconds.
         self._tries, self._longest = Counter[Area](), 0.0
         #: How often one after the other had not been sent the job.
@@ -247,7 +255,11 @@ class OnWorkers:
                 busy, most = {one.row for one in [*running.values(), *again]}, self._workers.count()
                 begun = None
                 if len(running) <= most + most // 4:
-                    begun = again.pop() if again else self._next(next_tile(rows, left, busy))
+                    begun = (
+                        again.pop()
+                        if again
+                        else self._next(next_tile(rows, left, busy, self._hurry))
+                    )
                 if begun is not None:
                     known = facts_of(self._place, begun.area)
                     if known is None:
@@ -278,7 +290,10 @@ class OnWorkers:
             for one in running:
                 one.cancel()
 
-    def _next(self, found: tuple[TileRow, Area, TileJob] | None) -> Begun | None:
+    def _next(
+        self, rows: Iterator[TileRow], left: dict[TileRow, list[Area]], busy: set[TileRow]
+    ) -> Begun | None:
+        found = next_tile(rows, left, busy, self._hurry)
         return None if found is None else Begun(*found)
 
     def _slow(self, running: dict[Future[Any], Begun], most: int) -> Begun | None:
@@ -294,10 +309,12 @@ class OnWorkers:
         left = self._stored(job.left) if area.column else None
         edges = job.best, job.threshold, job.after, job.bottom, job.right, job.rows, job.columns
         block = Block(self._place, area, job.corner, top, left, *edges)
-        # what most cells wait for is in a hurry
-        name, first = f"tile-{area.row}-{area.column}", -(area.row + area.column)
+        name, first = f"tile-{area.row}-{area.column}", self._hurry(area)
         task: Any = computed if self._strand.shared else sent_back
         return self._workers.submit(task, block, name=name, priority=first)
+
+    def _hurry(self, area: Area) -> int:
+        return self._ways[area[::2]]
 
     def _stored(self, edge: Edge) -> Source:
         if not isinstance(edge, FileEdge):

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..api.align import align_top_with
 from ..api.pair_aligner import PairAligner
+from ..api.top import align_top_with
 from ..drivers.options import ManyOptions, Resources, SearchOptions, TopOptions
 from ..errors import InternalError
 from ..results import search_plot

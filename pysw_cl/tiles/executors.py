@@ -56,22 +56,27 @@ class InThreads:
 
 
 def next_tile(
-    rows: Iterator[TileRow], left: dict[TileRow, list[Area]], busy: set[TileRow]
+    rows: Iterator[TileRow],
+    left: dict[TileRow, list[Area]],
+    busy: set[TileRow],
+    hurry: Callable[[Area], float] = lambda area: 0.0,
 ) -> tuple[TileRow, Area, TileJob] | None:
-    """A tile whose edges are there; None if there is none now.  ``left``: the rows that are not
-    done, with the tiles that are not begun; one of each ``busy`` row is being computed."""
+    """A tile whose edges are there, the one with most ``hurry``, of equals the uppermost; None if
+    there is none now.  ``left``: the rows that are not done, with the tiles that are not begun; one
+    of each ``busy`` row is being computed."""
     while True:
         for row, areas in list(left.items()):
-            while areas and row not in busy and row.ready(areas[0]):
-                area = areas.pop(0)
-                if (job := row.begin(area)) is not None:
-                    return row, area, job
             if not areas and row not in busy:
                 del left[row]
         last = next(reversed(left), None)
-        if last is not None and (last.alone or not last.below.done):
+        if last is None or (last.below.done and not last.alone):
+            new = next(rows, None)
+            if new is not None:
+                left[new] = list(new.areas)
+        ready = (row for row in left if left[row] and row not in busy and row.ready(left[row][0]))
+        found = max(ready, key=lambda row: hurry(left[row][0]), default=None)
+        if found is None:
             return None
-        new = next(rows, None)
-        if new is None:
-            return None
-        left[new] = list(new.areas)
+        area = left[found].pop(0)
+        if (job := found.begin(area)) is not None:
+            return found, area, job
