@@ -16,7 +16,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
 from itertools import pairwise
@@ -237,8 +237,11 @@ def receive(key: str, files: dict[str, bytes]) -> None:
 
 
 def forget(key: str) -> None:
-    """Remove the files of a job."""
-    shutil.rmtree(own_folder(key), ignore_errors=True)
+    """Remove the files of a job, at once: late tasks may still write to the folder."""
+    folder = own_folder(key)
+    with suppress(OSError):
+        gone = folder.rename(f"{folder}-{time.monotonic_ns()}")
+        shutil.rmtree(gone, ignore_errors=True)
 
 
 def sent_back(block: Block) -> tuple[dict[str, Any], bytes] | None:

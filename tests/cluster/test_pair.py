@@ -366,6 +366,23 @@ def test_two_jobs_that_are_sent_to_the_same_workers(
     assert not any(tmp_path.iterdir())
 
 
+def test_a_job_that_is_forgotten_while_a_block_is_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(blocks, "_own_folders", lambda process: tmp_path)
+    blocks.receive("key", {"query": b"ACGT"})
+    real = shutil.rmtree
+
+    def removed(path: Any, **named: Any) -> None:
+        real(path, **named)
+        Path(path).mkdir()  # a file that was made meanwhile
+
+    monkeypatch.setattr(shutil, "rmtree", removed)
+    blocks.forget("key")
+    blocks.receive("key", {"query": b"ACGT"})
+    assert (blocks.own_folder("key") / "query").read_bytes() == b"ACGT"
+
+
 def test_workers_that_cannot_be_sent_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pair, "surveyed", unshared)
     monkeypatch.setattr(pair, "receive", lambda *given: None)
