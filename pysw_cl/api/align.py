@@ -205,9 +205,7 @@ def align_with(
         if job.scoring.by_position:
             raise InputError(f"{name} cannot go with a position matrix, which it does not save")
         if job.second_best:
-            raise InputError(
-                f"second_best cannot go with {name}, which does not save what it needs"
-            )
+            raise InputError(f"second_best cannot go with {name}: what it needs is not saved")
         stored = StoredResources.of(resources, job.mode, options.left_align)
         engines = cache(lambda: make_engine(resources, _device(job, resources)))
         with ExitStack() as stack:

@@ -275,9 +275,8 @@ def computed(block: Block) -> dict[str, Any]:
         limits = Limits(bound, beyond=block.after)
     with writing() as writer:
         # its own name until it is complete: another worker may compute the same block
-        file = EdgeWriter(
-            writer, place.path(area), {"job": place.job, "area": area}, part=_unique()
-        )
+        of = {"job": place.job, "area": area}
+        file = EdgeWriter(writer, place.path(area), of, part=_unique())
         noted = dict[str, _Noted]()
 
         def sink(name: str) -> Sink:

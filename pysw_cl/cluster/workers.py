@@ -107,7 +107,7 @@ def workers_of(cluster: Any) -> Iterator[Workers | None]:
     Executor of the standard library; None has none.  Raises ClusterError if none answers,
     InputError for anything else."""
     if cluster is None or isinstance(cluster, Executor):
-        yield cluster and Workers(cluster)
+        yield None if cluster is None else Workers(cluster)
         return
     try:
         client_of: Any = import_module("distributed").Client
