@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack, closing
 from functools import cache, partial
 from itertools import chain, islice
 from typing import Any
@@ -21,6 +21,7 @@ from ..results.stats import Stats
 from ..scoring.scoring import made_of
 from ..sequences.view import Strand
 from .advice import Tally, advise_tally, tally_of, tally_of_pairs
+from .elsewhere import aligned_elsewhere
 from .pair_aligner import PairAligner, of_alphabet, paths_of
 from .parts import PartLimits, align_lists
 
@@ -47,6 +48,7 @@ def align_many(
     strand: Strand = "plus",
     left_align: bool = False,
     min_score: float | None = None,
+    cluster: Any = None,
 ) -> NDArray[Any]:
     """Align every query with its target exactly: what `align` finds, for many pairs at once.
 
@@ -75,6 +77,9 @@ def align_many(
     min_score : number, optional
         Only rows of pairs that score at least this, in units of ``sub_score``, with the number of
         the pair as the first field ``pair``.  Only their paths are sought, where that saves time.
+    cluster : str, Dask client or cluster, or Executor, optional
+        As for `align`: pairs go to its workers in parts, whose results come back in order, some of
+        them at once.  ``device`` and ``plan`` are those of each worker.
 
     Returns
     -------
@@ -120,14 +125,21 @@ def align_many_with(
 ) -> tuple[NDArray[Any], Stats]:
     """`align_many` and its cost, with options that are checked, by a new aligner or one given."""
     pairs, options = of_first(pairs, options, bool(resources.progress))  # told of all cells
-    with aligners or PairAligner(options, resources) as aligner:
-        if isinstance(pairs, list | tuple | Batch):
-            tallied = cache(partial(tally_of_pairs, pairs, options.scoring))
+    if resources.cluster is None and isinstance(pairs, list | tuple | Batch):
+        tallied = cache(partial(tally_of_pairs, pairs, options.scoring))
+        with aligners or PairAligner(options, resources) as aligner:
             rows, stats = aligner.align(pairs, resources.progress, meanwhile=tallied)
-            tally = tallied()
-        else:
-            tally, stats, tables = Tally(options.scoring), Stats(), list[NDArray[Any]]()
-            for part in align_lists(aligner, pairs, LIMITS):
+        tally = tallied()
+    else:
+        tally, stats, tables = Tally(options.scoring), Stats(), list[NDArray[Any]]()
+        with ExitStack() as stack:
+            parts: Any
+            if resources.cluster is not None:
+                parts = aligned_elsewhere(pairs, options, resources, LIMITS)
+            else:
+                aligner = stack.enter_context(aligners or PairAligner(options, resources))
+                parts = align_lists(aligner, pairs, LIMITS)
+            for part in stack.enter_context(closing(parts)):
                 tally_of(chain.from_iterable(part.pairs), tally)
                 tables.append(part.rows)
                 stats.add(part.stats)

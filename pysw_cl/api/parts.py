@@ -107,15 +107,22 @@ def align_lists(
                 if error.pair is None:
                     raise
                 if on_bad is None:
-                    text = str(error).replace(f"pair {error.pair}", f"pair {first + error.pair}", 1)
-                    found = type(error)(text)
-                    found.pair = first + error.pair
-                    raise found from None
+                    raise counted_from(first, error) from None
                 numbers, part = _without_bad(aligner.options, numbers, part, error, on_bad)
         if done is not None:
             if aligner.options.min_score is not None:
                 done[0]["pair"] = numbers[done[0]["pair"]]
             yield DonePart(numbers, part, *done)
+
+
+def counted_from(first: int, error: PyswError) -> PyswError:
+    """The error of some pairs, of which the first has this number in the whole input."""
+    if error.pair is None:
+        return error
+    number = first + error.pair
+    found = type(error)(str(error).replace(f"pair {error.pair}", f"pair {number}", 1))
+    found.pair = number
+    return found
 
 
 def _without_bad(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..api.pair_aligner import PairAligner
+from ..api.elsewhere import Asked, aligned
 from ..drivers.options import ManyOptions, Resources
 from ..errors import InputError, PyswError
 from ..results.formats.columns import TableRows
@@ -71,29 +71,35 @@ def in_batches(args: Namespace, pairs: Iterator[Pair], to: Running) -> Iterator[
     scoring = options.scoring
     common = {"mode": args.mode, "scoring": scoring, "free_ends": options.free}
     chosen = None if top is None else Choice(least, top, scoring.scale)
-    ranges, done = (args.query_range, args.target_range), 0
-    with PairAligner(options, resources_asked(args, Resources, progress=to.bar)) as aligner:
+    ranges = args.query_range, args.target_range
+
+    def asked() -> Iterator[Asked]:
+        first = 0
         for part in parts(pairs, ranges):
-            to.begin_part()
             if chosen is not None:
                 chosen.begin(part)
-            try:
-                table, stats = aligner.align(_texts(part, ranges), to.bar, done, chosen)
-            except PyswError as error:
-                if error.pair is None:
-                    raise
-                query, target = part[error.pair]
-                what = str(error).removeprefix(f"pair {error.pair}: ")
-                raise type(error)(f"query {query.name}, target {target.name}: {what}") from None
-            for side, span in zip(("query", "target"), ranges, strict=True):
-                for name in (f"{side}_start", f"{side}_end"):
-                    if span is not None and name in (table.dtype.names or ()):
-                        table[name] += np.where(table[name] < 0, 0, span[0])
-            to.add([stats], len(part))
-            done += len(part)
-            if "pair" in (table.dtype.names or ()):
-                part = [part[k] for k in table["pair"].tolist()]
-            yield TableRows(part, table, common)
+            yield part, _texts(part, ranges), first, chosen
+            first += len(part)
+
+    resources = resources_asked(args, Resources, progress=to.bar)
+    for part, take in aligned(asked(), options, resources):
+        to.begin_part()
+        try:
+            table, stats = take()
+        except PyswError as error:
+            if error.pair is None:
+                raise
+            query, target = part[error.pair]
+            what = str(error).removeprefix(f"pair {error.pair}: ")
+            raise type(error)(f"query {query.name}, target {target.name}: {what}") from None
+        for side, span in zip(("query", "target"), ranges, strict=True):
+            for name in (f"{side}_start", f"{side}_end"):
+                if span is not None and name in (table.dtype.names or ()):
+                    table[name] += np.where(table[name] < 0, 0, span[0])
+        to.add([stats], len(part))
+        if "pair" in (table.dtype.names or ()):
+            part = [part[k] for k in table["pair"].tolist()]
+        yield TableRows(part, table, common)
 
 
 def parts(pairs: Iterator[Pair], ranges: tuple[Span, Span] = (None, None)) -> Iterator[list[Pair]]:

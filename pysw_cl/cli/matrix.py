@@ -41,7 +41,7 @@ def add_to(commands: Any) -> None:
     formats = tuple(ENDS.values())
     parser.declare("output", "--outfmt", type=formats, metavar=None, help=named)
     parser.declare("output", "-o -v")
-    parser.declare("run", f"{DEVICE} --plan -q")
+    parser.declare("run", f"{DEVICE} --plan --cluster -q")
     parser.set_defaults(checkpoint=None)
 
 
@@ -57,12 +57,13 @@ def run(args: Namespace) -> int:
     if kind == "npy" and end_of_name(args.out or "") != ".npy":
         args.usage_error("--outfmt npy takes -o FILE.npy")
     with usage(args):
-        options, plan = options_asked(args, MatrixOptions), engine_for(args.device, args.plan).plan
+        options = options_asked(args, MatrixOptions)
+        plan = None if args.cluster else engine_for(args.device, args.plan).plan
         resources_asked(args, Resources, progress=None)
     check_files(args, QUERIES=args.queries, TARGETS=args.targets)
     out = args.out if kind == "npy" else None
     with running(args, to_file=out is None) as to:
-        to.begin(args.device, plan)
+        to.begin(args.cluster or args.device, plan)
         resources = resources_asked(args, Resources, progress=to.bar)
         sides = [Database(path) for path in (args.queries, args.targets) if path is not None]
         targets = sides[1] if len(sides) > 1 else None

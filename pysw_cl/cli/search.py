@@ -57,7 +57,7 @@ def add_to(commands: Any) -> None:
     parser.declare("output", "--plot", help=f"{drawn}; needs matplotlib")
     several = "a device as for align, or several at once, such as gpu,cpu, or all (default: auto)"
     parser.declare("run", "--device", help=several)
-    parser.declare("run", "--threads --plan -q")
+    parser.declare("run", "--threads --plan --cluster -q")
     parser.set_defaults(checkpoint=None)
 
 
@@ -83,11 +83,13 @@ def run(args: Namespace) -> int:
         known |= {"expects": options.evalues != "none", "heuristic": heuristic_of(options)}
         setting = setting_asked(args, options.scoring, options.free, **known)
         resources = resources_asked(args, Resources, progress=None)
-        devices = devices_of(args.device)
-        plans = [engine_for(one, args.plan).plan for one in devices]
+        plans: list[Any] = [(args.cluster, None)]
+        if args.cluster is None:
+            devices = devices_of(args.device)
+            plans = [(one, engine_for(one, args.plan).plan) for one in devices]
     given, shown = {**vars(options), **vars(resources), "db": args.db}, list[Any]()
     with running(args) as to, searcher_of(given) as searcher:
-        for device, plan in zip(devices, plans, strict=True):
+        for device, plan in plans:
             to.begin(device, plan)
         searched.update(targets=len(searcher.db), letters=searcher.db.total_letters)
         row = FORMATS[args.outfmt.name]

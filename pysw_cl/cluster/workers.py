@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, TypeVar
 
-from ..errors import ClusterError, InputError, PyswError, shown
+from ..errors import ClusterError, PyswError
 
 T = TypeVar("T")
 #: Seconds for which a scheduler is looked for, and for which one that went away may come back.
@@ -40,10 +40,12 @@ class Workers:
     ) -> Future[T]:
         """Begin ``task(*given)``; of those that wait the one of the highest ``priority`` is next.
         ``name``: what a dashboard calls it."""
-        more: dict[str, Any] = {}
-        if self._client is not None:
-            more = {"key": f"{name}-{uuid.uuid4().hex[:8]}", "priority": priority, "pure": False}
-        with _answering():
+        if self._client is None:
+            with _answering():
+                return self._executor.submit(task, *given)
+        more = {"key": f"{name}-{uuid.uuid4().hex[:8]}", "priority": priority, "pure": False}
+        quiet = {"distributed.admin.large-graph-warning-threshold": "1TB"}
+        with _answering(), import_module("dask").config.set(quiet):
             return self._executor.submit(task, *given, **more)
 
     def wait(self, running: Collection[Future[T]]) -> set[Future[T]]:
@@ -104,8 +106,7 @@ def lost(error: BaseException) -> bool:
 @contextmanager
 def workers_of(cluster: Any) -> Iterator[Workers | None]:
     """The workers of ``cluster``: the address of a Dask scheduler, a Dask client or cluster, or an
-    Executor of the standard library; None has none.  Raises ClusterError if none answers,
-    InputError for anything else."""
+    Executor of the standard library; None has none.  Raises ClusterError if none answers."""
     if cluster is None or isinstance(cluster, Executor):
         yield None if cluster is None else Workers(cluster)
         return
@@ -116,11 +117,6 @@ def workers_of(cluster: Any) -> Iterator[Workers | None]:
     if isinstance(cluster, client_of):
         yield Workers(cluster.get_executor(), cluster)
         return
-    if not isinstance(cluster, str) and not hasattr(cluster, "scheduler_address"):
-        raise InputError(
-            "cluster must be a Dask client or cluster, the address of a scheduler, or an Executor, "
-            f"not {shown(cluster)}"
-        )
     try:
         client = client_of(cluster, timeout=ANSWER, set_as_default=False)
     except (OSError, ValueError) as error:

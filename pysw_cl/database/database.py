@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -118,6 +120,16 @@ class Database:
             return Database, (self.path.absolute(),)
         return Database._of, (self._file.bytes.tobytes(),)
 
+    def in_memory(self) -> Database:
+        """The same in memory."""
+        return Database._of(self._file.bytes.tobytes())
+
+    @cached_property
+    def digest(self) -> str:
+        """What tells databases apart, by their checksums."""
+        said = json.dumps([self._file.facts, self._file.pieces])
+        return hashlib.sha256(said.encode()).hexdigest()
+
     @property
     def total_letters(self) -> int:
         """The letters of all sequences."""
@@ -181,10 +193,13 @@ class Database:
         what = f"record {one.name!r} (number {first + 1:,}) of {where}"
         scoring.check_letters(one.letters, what)
 
-    def parts(self, most_letters: int) -> Iterator[SequenceSet]:
-        """The sequences that have letters, by rank, in parts of so many letters, or of one."""
-        first = 0
-        while len(left := self.by_length.lengths[first : self.full]):
+    def parts(
+        self, most_letters: int, first: int = 0, stop: int | None = None
+    ) -> Iterator[SequenceSet]:
+        """The sequences that have letters, or those of some ranks, in parts of so many letters, or
+        of one."""
+        last = self.full if stop is None else stop
+        while len(left := self.by_length.lengths[first:last]):
             stop = first + fitting(left, most_letters)
             yield part_of(self.by_length, first, stop)
             first = stop

@@ -84,12 +84,8 @@ class HitAligner:
         """The hits of each query, whose scores are known, and what they cost.  ``options`` differ
         from those before in what hits are chosen by.  ``matrix``: in the place of all queries."""
         self._options, self._matrix, self._cost = options, matrix, Stats()
-        said = {"mode": options.mode, "scoring": options.scoring, "free_ends": options.free}
-        self._common: dict[str, Any] = {**said, "heuristic": heuristic_of(options)}
-        self._top = options.top if options.chosen else None
-        empty = {**self._common, **dict.fromkeys((*PLACES, "score"), 0)}
-        empty |= {"target": NO_TARGET, "runs": Runs.of_cigar("")}
-        found = [Hits(query, (), Hit(query=query, **empty)) for query in queries]
+        self._common, self._top = _common(options), options.top if options.chosen else None
+        found = [no_hits(query, options) for query in queries]
         left, span = [*range(len(queries))], slice(0, 0)
         count = len(db) if self._top is None else self._top + MORE
         while left:
@@ -205,6 +201,19 @@ class HitAligner:
         row = {"score": score, "query_start": start, "query_end": end, "strand": strand}
         row |= {"target_start": 0, "target_end": 0, "matches": 0, "columns": end - start}
         return {**row, "cigar": cigar}
+
+
+def _common(options: SearchOptions) -> dict[str, Any]:
+    """What all hits have in common."""
+    said = {"mode": options.mode, "scoring": options.scoring, "free_ends": options.free}
+    return {**said, "heuristic": heuristic_of(options)}
+
+
+def no_hits(query: Sequence, options: SearchOptions) -> Hits:
+    """The hits of a query before there are any."""
+    empty = {**_common(options), **dict.fromkeys((*PLACES, "score"), 0)}
+    empty |= {"target": NO_TARGET, "runs": Runs.of_cigar("")}
+    return Hits(query, (), Hit(query=query, **empty))
 
 
 def _suits(hit: Hit, options: SearchOptions) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from math import isqrt
 from time import perf_counter
 from typing import Any
 
@@ -14,6 +16,8 @@ from numpy.typing import NDArray
 from ..api.advice import Tally, advise_tally
 from ..api.align import told
 from ..api.pair_aligner import PairAligner, Tell, teller
+from ..cluster.parts import Shared, in_order, part_cells, spans
+from ..cluster.workers import workers_of
 from ..drivers.batch_results import PairResults
 from ..drivers.grid import Grid, Ints, Put, Side, work_of
 from ..drivers.options import MatrixOptions, MatrixOutput, Resources
@@ -32,6 +36,8 @@ from ..sequences.sequence_set import SequenceSet
 from .database import Database
 
 Matrix = NDArray[np.int32] | NDArray[np.float64]
+#: Values of a block.
+VALUES = 1 << 22
 #: Pairs whose paths are held at once.
 PATHS = PairTuning(grid_pairs=1 << 16)
 
@@ -53,6 +59,7 @@ def score_matrix(
     device: Any = "auto",
     plan: Plan | Mapping[str, Any] | None = None,
     progress: Progress | bool | None = None,
+    cluster: Any = None,
 ) -> Matrix:
     """Compare all queries with all targets, exactly: a matrix of their scores or distances.
 
@@ -71,7 +78,7 @@ def score_matrix(
     out : path, optional
         Write the matrix to this ``.npy`` file, which appears when it is complete, instead of into
         memory.  What is returned is mapped from it.
-    device, plan, progress
+    device, plan, progress, cluster
         As for `align_many`.
 
     Returns
@@ -116,50 +123,77 @@ def matrix_of(
     kind = np.int32 if options.output == "score" and scale == 1 else np.float64
     cells, pairs = work_of(rows.lengths, columns.lengths, same)
     with _room(shape, kind, out) as matrix, told(resources.progress) as run:
+        put = partial(_put, matrix, same, scale)
+        tell, stats = teller(run, cells, pairs), Stats()
+        if resources.cluster is None or not pairs:
+            with MatrixAligner(options, resources) as aligner:
+                stats.add(aligner.run(rows, columns, put, tell))
+        else:
+            for (q, t), take in _elsewhere(rows, columns, options, resources):
+                values, cost = take()
+                put(q, t, values)
+                tell(*work_of(rows.of[q].lengths, columns.of[t].lengths, q is t))
+                stats.add(cost)
+    advise_tally(tally, options.mode, stats.total_cells)
+    stats.seconds = perf_counter() - started
+    return (matrix if out is None else np.load(out, mmap_mode="r")), stats
 
-        def put(q: Any, t: Any, values: NDArray[Any]) -> None:
-            values = values if scale == 1 else values / scale
-            _put(matrix, q, t, values)
-            if same and q is not t:
-                _put(matrix, t, q, values.T)
 
-        work = AllPairs(rows, columns, options, resources)
-        work.run(put, teller(run, cells, pairs))
-    advise_tally(tally, options.mode, work.stats.total_cells)
-    work.stats.seconds = perf_counter() - started
-    return (matrix if out is None else np.load(out, mmap_mode="r")), work.stats
+def _elsewhere(rows: Side, columns: Side, options: MatrixOptions, resources: Resources) -> Any:
+    """The values of blocks, by the workers of a cluster.  If both sides are the same, those on the
+    diagonal, whose rows and columns are one object, and above it."""
+    same, one, other = rows is columns, rows.of, columns.of
+    with workers_of(resources.cluster) as workers:
+        assert workers is not None
+        most = part_cells(work_of(one.lengths, other.lengths, same)[0], workers)
+        side = min(int(one.lengths.sum()), max(isqrt(most), most // int(other.lengths.sum())))
+        high = min(len(one), isqrt(VALUES))
+        down = across = spans((one.lengths, side), (np.ones(len(one)), high))
+        if not same:
+            wide = np.ones(len(other)), VALUES // high
+            across = spans((other.lengths, most // side), wide)
+        blocks = ((q, t) for k, q in enumerate(down) for t in across[k if same else 0 :])
+        shared = Shared(Blocks, one, other, options, resources.of_worker)
+        yield from in_order(workers, shared, Blocks.of, ((both, both) for both in blocks))
 
 
-def _put(matrix: Matrix, q: Any, t: Any, scores: NDArray[Any]) -> None:
-    """Put scores into some rows and columns of a matrix, each a slice or numbers."""
+def _put(matrix: Matrix, same: bool, scale: int, q: Any, t: Any, values: NDArray[Any]) -> None:
+    """Put values into some rows and columns of a matrix, each a slice or numbers; with the ``same``
+    sequences on both sides, also where these are exchanged."""
+    values = values if scale == 1 else values / scale
     if not isinstance(t, slice) and len(t) == matrix.shape[1]:
-        matrix[q] = np.take(scores, np.argsort(t), axis=1)
+        matrix[q] = np.take(values, np.argsort(t), axis=1)
     else:
-        matrix[(q, t) if isinstance(q, slice) or isinstance(t, slice) else np.ix_(q, t)] = scores
+        matrix[(q, t) if isinstance(q, slice) or isinstance(t, slice) else np.ix_(q, t)] = values
+    if same and q is not t:
+        _put(matrix, False, 1, t, q, values.T)
 
 
-class AllPairs:
-    """Computes a matrix of what is asked for; ``stats``: what that costs."""
+class MatrixAligner(AbstractContextManager["MatrixAligner"]):
+    """Computes matrices of what is asked for; device memory is kept until the end."""
 
-    def __init__(
-        self, rows: Side, columns: Side, options: MatrixOptions, resources: Resources
-    ) -> None:
-        self._rows, self._columns, self._options = rows, columns, options
+    def __init__(self, options: MatrixOptions, resources: Resources) -> None:
+        self._options = options
         asked = (options.of_pairs(one) for one in ("score", "path"))
         self._aligners = [PairAligner(one, resources) for one in asked]
-        self.stats = Stats()
 
-    def run(self, put: Put, tell: Tell) -> None:
-        """Compute all values; see `Grid.run`."""
-        with self._aligners[0] as aligner, self._aligners[1]:
-            if self._options.output == "distance":
-                grid = Grid(None, PATHS, self._distances())
-            elif aligner.batches:
-                grid = Grid(*aligner.ready(), self._scores)
-            else:
-                grid = Grid(None, PairTuning(), self._scores)
-            grid.run(self._rows, self._columns, put, tell)
+    def __exit__(self, *_: object) -> None:
+        for one in self._aligners:
+            one.__exit__()
+
+    def run(self, rows: Side, columns: Side, put: Put, tell: Tell) -> Stats:
+        """Compute all values, see `Grid.run`; returns what that costs."""
+        self._rows, self._columns, self.stats = rows, columns, Stats()
+        aligner = self._aligners[0]
+        if self._options.output == "distance":
+            grid = Grid(None, PATHS, self._distances())
+        elif aligner.batches:
+            grid = Grid(*aligner.ready(), self._scores)
+        else:
+            grid = Grid(None, PairTuning(), self._scores)
+        grid.run(rows, columns, put, tell)
         self.stats.add(grid.stats)
+        return self.stats
 
     def _found(self, path: bool, queries: SequenceSet, targets: SequenceSet) -> PairResults:
         """The results of as many queries and targets, which are aligned once."""
@@ -213,6 +247,23 @@ class AllPairs:
             return every
 
         return distances
+
+
+class Blocks(MatrixAligner):
+    """Computes blocks of a matrix at a worker."""
+
+    def __init__(self, rows: SequenceSet, columns: SequenceSet, *how: Any) -> None:
+        super().__init__(*how)
+        self._sides = rows, columns
+
+    def of(self, q: slice, t: slice) -> tuple[NDArray[Any], Stats]:
+        """The values of some rows and columns, which are the same if these are one object."""
+        rows = columns = Side(self._sides[0][q])
+        if t is not q:
+            columns = Side(self._sides[1][t])
+        kind = np.int32 if self._options.output == "score" else np.float64
+        values = np.empty((len(rows), len(columns)), kind)
+        return values, self.run(rows, columns, partial(_put, values, t is q, 1), lambda *_: None)
 
 
 def _gaps(found: PairResults, m: Ints, n: Ints) -> tuple[Ints, Ints, Ints]:

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from itertools import groupby, islice
 from operator import itemgetter
-from time import perf_counter
 from typing import Any
-
-import numpy as np
 
 from ..api.advice import Tally, advise_tally, warn_of_letters
 from ..api.align import told
-from ..api.search_engine import search_engine
 from ..api.statistics import law_of_search
+from ..cluster.workers import workers_of
 from ..drivers.options import EValuesOf, Output, Resources, SearchOptions
 from ..drivers.problem import Mode
 from ..drivers.progress import Progress, Stage
-from ..engines.search.contract import SearchEngine
 from ..errors import InputError, InputWarning, warn
-from ..opencl.several import devices_of
 from ..planning.plan import Plan
 from ..results.stats import Stats
 from ..scoring.positions import USUAL, PositionMatrix
@@ -32,18 +27,10 @@ from ..scoring.statistics.law import ScoreStatistics
 from ..sequences.sequence import Sequence
 from ..sequences.view import COMPARED, Strand
 from .database import Database
-from .hits import HitAligner, Hits, score_of_empty
-from .prefilter import LEFT_OUT, KmerSearch
-from .queries import better, checked, on_strands
-from .selection import Best
-
-#: Queries of one pass over a database that stays on the device, if not all hits are kept, and over
-#: one that is read for each pass.
-RESIDENT, STREAMED = 64, 4096
-#: Scores of a pass that are kept, where E-values come from all of them.
-GATHERED = 1 << 28
-#: The most letters of a part of the database that stays.
-PART = 1 << 29
+from .elsewhere import ClusterSearch
+from .hits import Hits
+from .passes import Asked, Passes, Tell
+from .queries import checked
 
 
 def search(
@@ -76,6 +63,7 @@ def search(
     device: Any = "auto",
     plan: Plan | Mapping[str, Any] | None = None,
     progress: Progress | bool | None = None,
+    cluster: Any = None,
 ) -> Iterator[Hits]:
     """Search queries in a database: compare each with every sequence, exactly, and give the best.
 
@@ -130,6 +118,9 @@ def search(
         among equals, and its E-value that of a search of twice as many letters.
     device, plan, progress
         As for `align`; but ``device`` may be several, which search at once: "all", or a list.
+    cluster : str, Dask client or cluster, or Executor, optional
+        As for `align_many`.  A database that workers see under its path is read there, others are
+        sent to them.  Of few queries each worker searches ranges of the database.
 
     Returns
     -------
@@ -156,7 +147,7 @@ def search(
     return _closing(searcher_of(given), queries, options, progress)
 
 
-class Searcher(AbstractContextManager["Searcher"]):
+class Searcher(Passes, AbstractContextManager["Searcher"]):
     """Searches in one database with one scoring, mode and device, any number of times.
 
     The arguments are those of :func:`search`; a gap of k letters costs ``open + k * extend``.  The
@@ -181,9 +172,10 @@ class Searcher(AbstractContextManager["Searcher"]):
         strand: Strand = "plus",
         device: Any = "auto",
         plan: Plan | Mapping[str, Any] | None = None,
+        cluster: Any = None,
     ) -> None:
         given = locals()
-        options, self._resources = made_of(SearchOptions, given), made_of(Resources, given)
+        options, resources = made_of(SearchOptions, given), made_of(Resources, given)
         scoring = options.scoring
         if scoring.alphabet is not None:
             raise InputError(f"a Database has plain letters; sub_score is for {scoring.alphabet}")
@@ -191,7 +183,8 @@ class Searcher(AbstractContextManager["Searcher"]):
         if not isinstance(db, Database):
             path = isinstance(db, str | os.PathLike)
             db = Database(db) if path else Database.from_sequences(db)
-        self.db, self.stats = db, Stats()
+        super().__init__(db, resources)
+        self.stats = Stats()
         self.db.check_letters(scoring)
         tally = Tally(scoring)
         tally.add_counts(self.db.letters)
@@ -200,14 +193,8 @@ class Searcher(AbstractContextManager["Searcher"]):
             name, several = self.db.sequence(self.db.full).name, "s" * (empty > 1)
             said = f"{empty:,} sequence{several} of the database without letters, {name!r} first"
             warn(f"{said}; what the mode gives for none is their score", InputWarning)
-        self._devices = devices_of(self._resources.device)
         self._lock, self._owner = threading.Lock(), 0
-        self._engine: SearchEngine | None = None
-        self._engine_of: Scoring | None = None
         self._laws: dict[Scoring, ScoreStatistics | None] = {}
-        #: The parts of the database that stay on the device: the first rank of each, and the part.
-        self._held: list[tuple[int, Any]] = []
-        self._aligners: dict[tuple[str, int], HitAligner] = {}
 
     def search(
         self,
@@ -252,13 +239,6 @@ class Searcher(AbstractContextManager["Searcher"]):
             finally:
                 self._owner = 0
 
-    def _free(self) -> None:
-        if self._engine is not None:
-            self._engine.close()
-        for one in self._aligners.values():
-            one.close()
-        self._engine, self._held, self._aligners = None, [], {}
-
     def __exit__(self, *_: object) -> None:
         self.close()
 
@@ -273,7 +253,7 @@ class Searcher(AbstractContextManager["Searcher"]):
         source = checked(queries, options, self.db)
         tally = Tally(options.scoring, nucleotides=False)
         cells = pairs = 0
-        with told(progress) as run:
+        with told(progress) as run, workers_of(self._resources.cluster) as workers:
 
             def tell(more: int) -> None:
                 nonlocal cells
@@ -293,95 +273,39 @@ class Searcher(AbstractContextManager["Searcher"]):
                 if matrix is not None:
                     scoring = matrix.scoring(options.gap_cost)
                     own = replace(options, **USUAL | {"sub_score": scoring})
-                while shared := [one for one, _ in islice(some, self._at_once(own, matrix))]:
-                    with self._alone():
-                        found = self._pass(shared, own, matrix, tell)
-                    for one in shared if tally.needed and matrix is None else ():
-                        tally.add(one.letters)
-                    yield from found
+                queries = map(itemgetter(0), some)
+                asked = Asked(own, matrix, None)
+                if workers is None:
+                    found = self._here(queries, asked, tell)
+                else:
+                    asked = asked._replace(law=self.statistics(own, matrix))
+                    job = self.db, asked, self._resources, self.stats
+                    found = ClusterSearch(workers, *job).hits(queries, tell)
+                for hits in found:
+                    if tally.needed and matrix is None:
+                        tally.add(hits.query.letters)
+                    yield hits
         advise_tally(tally, options.mode, cells)
 
-    def _ready(self, options: SearchOptions, matrix: PositionMatrix | None) -> SearchEngine:
-        """The engine, which is made for each scoring."""
-        if self._engine is None or self._engine_of is not options.scoring:
-            self._free()
-            device = self._devices if len(self._devices) > 1 else self._devices[0]
-            self._engine_of, resources = options.scoring, replace(self._resources, device=device)
-            self._engine = search_engine(options, resources, matrix)
-        return self._engine
+    def _here(self, queries: Iterator[Sequence], asked: Asked, tell: Tell) -> Iterator[Hits]:
+        while True:
+            with self._alone():
+                count = self._at_once(asked)
+            if not (shared := list(islice(queries, count))):
+                return
+            with self._alone():
+                law = self.statistics(asked.options, asked.matrix)
+                found, stats = self._pass(shared, asked._replace(law=law), tell)
+                self.stats.add(stats)
+            yield from found
 
     def statistics(
         self, options: SearchOptions, matrix: PositionMatrix | None = None
     ) -> ScoreStatistics | None:
         """Where E-values come from before a search; None: nowhere."""
-        resources = replace(self._resources, device=self._devices[0], progress=None)
+        device = self._devices[0] if self._devices else "auto"
+        resources = replace(self._resources.of_worker, device=device)
         return law_of_search(self.db.letters, options, resources, matrix, self._laws)
-
-    def _at_once(self, options: SearchOptions, matrix: PositionMatrix | None) -> int:
-        """How many queries share a pass."""
-        keeps_all = options.evalues == "library" or options.chosen  # until the last one is there
-        many = GATHERED // max(1, len(self.db)) if keeps_all else STREAMED
-        with self._alone():
-            if self.db.total_letters > self._ready(options, matrix).most_letters:
-                return max(1, min(many, STREAMED))
-        return 1 if options.top is None else max(1, min(many, RESIDENT))
-
-    def _pass(
-        self,
-        queries: list[Sequence],
-        options: SearchOptions,
-        matrix: PositionMatrix | None,
-        tell: Callable[[int], None],
-    ) -> list[Hits]:
-        started, engine, db = perf_counter(), self._ready(options, matrix), self.db
-        law = self.statistics(options, matrix)
-        best = [Best(options, db, law, len(query)) for query in queries]
-        letters, failed, own = on_strands(queries, options.strand), len(engine.failed), Stats()
-        try:
-            stay = db.total_letters <= engine.most_letters
-            scorer = KmerSearch(engine, options, own) if options.prefilter else engine
-            parts = self._parts(scorer, stay, self._held if scorer is engine else [])
-            part = next(parts, None)
-            while part is not None:
-                first, held = part
-                scores = scorer.scores(letters, held, tell)
-                part = next(parts, None)  # it is sent while the first queries are computed
-                for one, found in zip(best, better(scores, options.strand), strict=True):
-                    one.add(found, first)
-            while self._held and not stay:
-                engine.free(self._held.pop()[1])
-            for query, one in zip(queries, best, strict=True):
-                empty = LEFT_OUT if options.prefilter else score_of_empty(len(query), options)
-                one.add(np.full(len(db) - db.full, empty), db.full)
-                one.finish()
-            device = next(one for one in self._devices if one not in engine.failed)
-            if (key := (options.output, id(device))) not in self._aligners:
-                self._aligners[key] = HitAligner(options, replace(self._resources, device=device))
-            hits, stats = self._aligners[key].hits(db, queries, best, options, matrix)
-        except BaseException:
-            self._free()
-            raise
-        cost = Stats(dict(engine.cells), failed=[one.info.name for one in engine.failed[failed:]])
-        engine.cells.clear()
-        cost.add(stats)
-        cost.add(own)
-        cost.seconds = perf_counter() - started
-        self.stats.add(cost)
-        return hits
-
-    def _parts(
-        self, engine: SearchEngine, stay: bool, held: list[tuple[int, Any]]
-    ) -> Iterator[tuple[int, Any]]:
-        """The parts of the database on the device, each with its first rank.  If they do not stay,
-        there are two at a time.  ``held``: those that are there."""
-        first = 0
-        yield from held
-        for part in () if held else self.db.parts(PART if stay else engine.most_letters // 2):
-            if not stay and len(held) == 2:
-                engine.free(held.pop(0)[1])
-            held.append((first, engine.hold(part)))
-            first += len(part)
-            yield held[-1]
 
 
 def searcher_of(given: Mapping[str, Any]) -> Searcher:

@@ -81,7 +81,7 @@ class Best:
     def __init__(
         self, options: SearchOptions, db: Database, law: ScoreStatistics | None, m: int
     ) -> None:
-        self._options, self._db, self._m, self._top = options, db, m, options.top
+        self._options, self.db, self._m, self._top = options, db, m, options.top
         keeps_all = options.chosen or options.evalues == "library"
         self._kept: list[tuple[NDArray[Any], int]] | None = [] if keeps_all else None
         #: The key of the last hit that was taken.
@@ -90,7 +90,7 @@ class Best:
 
     def _follow(self, law: ScoreStatistics | LibraryStatistics | None) -> None:
         """Begin with the E-values of a law; None: there are none."""
-        options, letters = self._options, self._options.db_letters or max(1, self._db.total_letters)
+        options, letters = self._options, self._options.db_letters or max(1, self.db.total_letters)
         if isinstance(law, ScoreStatistics):  # a library has the scores of both strands
             letters *= len(COMPARED[options.strand])
         scale = options.scoring.scale
@@ -104,6 +104,9 @@ class Best:
         self.scores, self.ranks, self.records = (np.zeros(0, np.int64) for _ in range(3))
         #: What they are ordered by: the logarithm of the E-value, or the score, its sign turned.
         self.keys = np.zeros(0)
+
+    def __getstate__(self) -> dict[str, Any]:  # whoever is sent it has the database
+        return {**vars(self), "db": None}
 
     def first(self, count: int | None) -> None:
         """Find so many of the best ones (None: all), where others are kept, too."""
@@ -139,7 +142,7 @@ class Best:
         return found
 
     def _keys(self, scores: NDArray[Any], ranks: Ints) -> Floats:
-        subjects = self._db.by_length
+        subjects = self.db.by_length
         return self.keys_of(scores, subjects.ends[ranks] - subjects.starts[ranks])
 
     def _least_for(self, key: float, score: int) -> int:
@@ -164,7 +167,7 @@ class Best:
         if not len(at):
             return
         ranks, chosen = first + at, scores[at].astype(np.int64)
-        new = self._keys(chosen, ranks), chosen, ranks, self._db.records(ranks)
+        new = self._keys(chosen, ranks), chosen, ranks, self.db.records(ranks)
         old = self.keys, self.scores, self.ranks, self.records
         every: list[Any] = [np.concatenate(pair) for pair in zip(old, new, strict=True)]
         order = np.lexsort((every[3], -every[1], every[0]))
@@ -180,7 +183,7 @@ class Best:
     def finish(self) -> None:
         """All scores are there: E-values may come from them."""
         if self._options.evalues == "library" and self._kept is not None:
-            lengths = self._db.by_length.lengths[: self._db.full]
+            lengths = self.db.by_length.lengths[: self.db.full]
             every = np.concatenate([scores for scores, _ in self._kept])[: len(lengths)]
             self._follow(of_library(every / self._options.scoring.scale, lengths))
             if not self._options.chosen:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
@@ -54,6 +55,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     ),
 }
 Kind = TypeVar("Kind", bound="Options")
+Kept = TypeVar("Kept", bound="Resources")
 
 
 def _none_or(good: Callable[[Any], bool], what: str) -> Callable[[Any, str], Any]:
@@ -100,6 +102,10 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "max_cost": _none_or(
         lambda cost: _from_zero(cost) or (isinstance(cost, str) and cost == "auto"),
         "'auto', None or a number from 0 on",
+    ),
+    "cluster": _none_or(
+        lambda one: isinstance(one, str | Executor) or hasattr(one, "scheduler_info"),
+        "a Dask client or cluster, the address of a scheduler, or an Executor",
     ),
     "disk_size": _optional(partial(whole_number, least=1, what="a whole number of bytes or None")),
     "stop_after": _none_or(_from_zero, "a number of seconds or None"),
@@ -353,6 +359,13 @@ class Resources(Checked):
     plan: Plan | Mapping[str, Any] | None = None
     progress: Progress | bool | None = None
     kernel_times: bool = False
+    #: Whose workers compute it; None: this process does.
+    cluster: Any = None
+
+    @property
+    def of_worker(self: Kept) -> Kept:
+        """Those of a worker, which tells nobody of its progress."""
+        return replace(self, cluster=None, progress=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -365,7 +378,6 @@ class AlignResources(Resources):
     disk_size: int | None = None
     stop_after: float | None = None
     timeline: bool = False
-    cluster: Any = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -403,7 +415,6 @@ class ResumeResources(Resources):
     device: Any = None
     disk_size: int | None = None
     stop_after: float | None = None
-    cluster: Any = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

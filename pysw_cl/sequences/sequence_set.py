@@ -149,7 +149,7 @@ class SequenceSet(Sequence[Letters]):
         raise InputError("no sequence of the set has these letters")
 
     def __reduce__(self) -> Any:  # without the letters of others
-        first, last = (int(self.starts[0]), int(self.ends[-1])) if len(self) else (0, 0)
+        first, last = (int(self.starts.min()), int(self.ends.max())) if len(self) else (0, 0)
         letters = np.frombuffer(self.read(first, last).tobytes(), np.uint8)
         return SequenceSet.of, (letters, self.starts - first, self.ends - first, self._names)
 

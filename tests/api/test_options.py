@@ -53,7 +53,7 @@ ASKED = {
 }
 #: The commands that have a resource.
 COMPUTED_WITH = {
-    "device plan progress kernel_times": "align align_many align_top resume",
+    "device plan progress kernel_times cluster": "align align_many align_top resume",
     "checkpoint disk_size stop_after": "align resume",
     "prune max_cost timeline": "align",
 }
@@ -64,8 +64,11 @@ def given(kind: type[Any]) -> dict[str, Any]:
     return {field.name: field.default for field in dataclasses.fields(kind) if field.init}
 
 
-#: What has no argument: rows of an array have no statistics.
-HIDDEN = {"align_many": {"kernel_times": False}}
+#: What has no argument: rows of an array have no statistics, few alignments need no cluster.
+HIDDEN: dict[str, dict[str, Any]] = {
+    "align_many": {"kernel_times": False},
+    "align_top": {"cluster": None},
+}
 
 
 @pytest.mark.parametrize("command", KINDS)
@@ -119,6 +122,9 @@ ODD = "allow_odd_scoring must be True or False, not {!r}"
 SECOND = "second_best must be True or False, not {!r}"
 LEFT = "left_align must be True or False, not {!r}"
 TIMES = "kernel_times must be True or False, not {!r}"
+CLUSTER = (
+    "cluster must be a Dask client or cluster, the address of a scheduler, or an Executor, not {!r}"
+)
 PROGRESS = "progress must be True, a function or None, not {!r}"
 SIZE = "disk_size must be a whole number of bytes or None, not {!r}"
 STOP = "stop_after must be a number of seconds or None, not {!r}"
@@ -140,6 +146,7 @@ REFUSED: list[tuple[str, str, list[Any], str]] = [
     ("align align_many align_top", "left_align", ["no", None, 2], LEFT),
     ("align align_many", "free_ends", [2, (True,) * 3, (), "yes"], FREE),
     ("align align_many align_top resume", "progress", [5, "bar"], PROGRESS),
+    ("align align_many resume", "cluster", [5, ["tcp://a:1"], True], CLUSTER),
     ("align align_top resume", "kernel_times", ["no", None, 2], TIMES),
     ("align resume", "disk_size", [0, -1, 1.5, True, "1G"], SIZE),
     ("align resume", "stop_after", [-1, True, "2h", math.nan], STOP),

@@ -16,6 +16,7 @@ from saving import tight
 from test_cli import A, B, fails, fasta, run
 
 from pysw_cl.api.bar import ProgressBar
+from pysw_cl.api.pair_aligner import PairAligner
 from pysw_cl.cli import batches
 from pysw_cl.results.formats.short import COLUMNS
 
@@ -247,14 +248,14 @@ def test_what_paths_cost_counts(
 ) -> None:
     """A choice among paths costs the scores of all pairs, and the paths of the chosen ones only."""
     asked: list[tuple[int, int]] = []
-    usual = batches.PairAligner.align
+    usual = PairAligner.align
 
     def counted(aligner: Any, pairs: Any, *given: Any) -> Any:
         found = usual(aligner, pairs, *given)
         asked.append((len(pairs), len(found[0])))
         return found
 
-    monkeypatch.setattr(batches.PairAligner, "align", counted)
+    monkeypatch.setattr(PairAligner, "align", counted)
     assert run(capsys, "align", *files, "--top", "1")[1].count("\n") == 2
     assert asked == [(4, 2)]
 

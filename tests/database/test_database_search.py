@@ -22,7 +22,7 @@ import pysw_cl
 from pysw_cl import Database, Searcher, Sequence, Stage, search
 from pysw_cl.api.advice import Tally
 from pysw_cl.api.search_engine import search_engine
-from pysw_cl.database import search as searching
+from pysw_cl.database import passes as searching
 from pysw_cl.errors import InputError, InputWarning, LettersWarning, RangeError, SequenceError
 from pysw_cl.scoring.scoring import make_scoring
 

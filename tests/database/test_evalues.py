@@ -64,7 +64,7 @@ def test_the_best_are_the_first_by_evalue(seed: int, monkeypatch: Any) -> None:
     limits += [{"top": None, "max_evalue": e} for e in (1e-12, 1e-3, 5.0, 0)]
     limits += [{"top": 9, "min_bits": 30}, {"top": None, "min_score": 60, "max_evalue": 1.0}]
     for part in (1 << 29, 500):
-        monkeypatch.setattr("pysw_cl.database.search.PART", part)
+        monkeypatch.setattr("pysw_cl.database.passes.PART", part)
         with Searcher(targets, gap_cost=gaps) as s:
             for limit in limits:
                 (hits,) = s.search(query, output="score", **limit)
@@ -312,7 +312,7 @@ def test_evalues_by_the_scores_of_the_search(mode: Any, monkeypatch: Any) -> Non
         assert keys == sorted(keys)
     assert whole[0][0].number == 7 and whole[0][0].expect < 1e-3
     for part in (1 << 29, 2000):
-        monkeypatch.setattr("pysw_cl.database.search.PART", part)
+        monkeypatch.setattr("pysw_cl.database.passes.PART", part)
         with Searcher(targets, mode=mode) as s:
             for limit in ({"top": 5}, {"top": 3, "ties": True}, {"max_evalue": 2.0, "top": None},
                           {"min_bits": 9.0, "top": None}):  # fmt: skip

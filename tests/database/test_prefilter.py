@@ -12,7 +12,7 @@ from test_search_strands import related, turned
 
 import pysw_cl
 from pysw_cl import Searcher, search
-from pysw_cl.database import prefilter, search as searching
+from pysw_cl.database import passes as searching, prefilter
 from pysw_cl.errors import InputError
 
 DNA: dict[str, Any] = {"sub_score": (2, -3), "gap_cost": (5, 2)}

@@ -12,7 +12,7 @@ from whole_reference import align_reference
 
 import pysw_cl
 from pysw_cl import Searcher, Sequence, search
-from pysw_cl.database import search as searching
+from pysw_cl.database import passes as searching
 from pysw_cl.engines.search.together import TogetherSearch
 from pysw_cl.errors import InputError, InputWarning, SequenceError
 from pysw_cl.scoring.scoring import make_scoring

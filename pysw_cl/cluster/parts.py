@@ -1,0 +1,222 @@
+"""A job of many parts on the workers of a cluster: their results in order, in bounded memory.
+
+What the parts have in common (`Shared`) goes to each worker once, which makes of it what it works
+with, such as an aligner on its device, and keeps that from part to part."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import BrokenExecutor, CancelledError, Future
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._version import __version__
+from ..drivers.options import Resources
+from ..errors import ClusterError, FormatError, InputError, RecomputedWarning, warn
+from ..results.stats import Stats
+from .blocks import worker
+from .devices import own_device
+from .workers import TRIES, Workers, lost
+
+#: What a part gives: some value, and what it cost.
+Result = tuple[Any, Stats]
+#: Parts under way, or waiting to be taken, for each task that runs at once; what parts have in
+#: common goes with each of them if it has so few bytes; of so many jobs a worker's thread keeps it.
+AHEAD, SMALL, KEPT = 3, 1 << 16, 2
+#: Parts for each task that runs at once, so that all end together; the least cells of a part, some
+#: tenths of a second of one core, and the most, about a second of a fast GPU.
+EACH, LEAST_CELLS, MOST_CELLS = 4, 1 << 30, 1 << 39
+
+_own = threading.local()
+
+
+def _packed(value: Any) -> bytes:
+    try:
+        return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    except Exception as error:
+        raise InputError(f"a worker cannot be sent this: {error}; name devices by text") from error
+
+
+class Shared:
+    """What all parts have in common: ``make(*given)``, a context manager.  ``whole`` gives the
+    arguments for a worker where that raises FormatError, because it does not see a file."""
+
+    def __init__(
+        self,
+        make: Callable[..., AbstractContextManager[Any]],
+        *given: Any,
+        whole: Callable[[], tuple[Any, ...]] | None = None,
+    ) -> None:
+        self._content, self._make, self._whole = _packed((make, given)), make, whole
+        self.key = hashlib.sha256(self._content).hexdigest()
+
+    def sent(self, lacked: int, first: bool) -> tuple[bytes | None, bool]:
+        """What is sent with a part whose worker ``lacked`` what was sent so many times, and whether
+        there is more that can be.  ``first``: the worker has probably nothing yet."""
+        lacked += first or len(self._content) <= SMALL
+        if not lacked:
+            return None, True
+        if lacked > 1 and self._whole is not None:
+            self._content, self._whole = _packed((self._make, self._whole())), None
+        return self._content, self._whole is not None
+
+
+def _check(where: str, version: str, client: str = __version__) -> None:
+    """Raise ClusterError if a worker has another version than the client."""
+    if version != client:
+        raise ClusterError(f"worker {where} has pysw_cl {version}, and the client {client}")
+
+
+def computed(version: str, key: str, content: bytes | None, more: bool, part: bytes) -> Any:
+    """Compute a part at a worker; None: this lacks what the parts have in common."""
+    _check(worker(), __version__, version)  # it may have come later
+    kept: dict[str, Any] = vars(_own)
+    made = kept.pop(key, None)
+    try:
+        if made is None and content is not None:
+            make, given = pickle.loads(content)
+            made = make(*map(_here, given))
+    except FormatError:
+        if not more:
+            raise
+    if made is None:
+        return None
+    with ExitStack() as failing:
+        failing.push(made)
+        task, given = pickle.loads(part)
+        result = task(made, *given)
+        failing.pop_all()
+    kept[key] = made
+    while len(kept) > KEPT:
+        kept.pop(next(iter(kept))).__exit__(None, None, None)
+    return result
+
+
+def _here(one: Any) -> Any:
+    """What an argument is at a worker: resources are those of its own device."""
+    return replace(one, device=own_device(one.device)) if isinstance(one, Resources) else one
+
+
+class _Part:
+    """A part that is under way, or done.  ``begin`` is told what its worker lacked so far."""
+
+    def __init__(self, begin: Callable[[int], Future[Any]]) -> None:
+        self._begin, self._lacked, self._lost, self.future = begin, 0, 0, begin(0)
+
+    def done(self) -> bool:
+        """Is its result there, or an error of its own?  Else it is under way, perhaps anew."""
+        if not self.future.done():
+            return False
+        error = self._error()
+        if error is None and self.future.result() is None:
+            self._lacked += 1
+        elif error is not None and lost(error) and self._lost < TRIES:
+            self._lost += 1
+        else:
+            return True
+        self.future = self._begin(self._lacked)
+        return False
+
+    def _error(self) -> BaseException | None:
+        try:
+            return self.future.exception()
+        except CancelledError as error:
+            return error
+
+    def result(self, seconds: float) -> Result:
+        """What it gives, with the seconds that it took here."""
+        error = self._error()
+        if isinstance(error, BrokenExecutor | ImportError) or (error and lost(error)):
+            raise ClusterError(f"a worker ended, or lacks what it needs: {error!r}") from error
+        if error is not None:
+            raise error
+        value, stats = self.future.result()
+        stats.seconds = seconds
+        if stats.recomputed or stats.failed:
+            said = f"{stats.recomputed:,} paths again, without {stats.failed}"
+            warn(f"a worker had faults and computed {said}; see its log", RecomputedWarning)
+        return value, stats
+
+
+def in_order(
+    workers: Workers,
+    shared: Shared,
+    task: Callable[..., Result],
+    parts: Iterable[tuple[Any, tuple[Any, ...]]],
+) -> Iterator[tuple[Any, Callable[[], Result]]]:
+    """Have workers compute ``task(made, *given)`` for each part, which is ``(what, given)``, where
+    ``made`` is what the parts share.  Yields, in their order, what each is, and what gives its
+    result, with the seconds since the one before, or raises its error.
+
+    Some parts a worker are under way, and no others are read; what is wrong with reading is raised
+    behind the parts that were read.  Those whose workers are lost are computed again, and those
+    that are left when the caller ends are cancelled.  Raises ClusterError without workers."""
+    if not (count := workers.count()):
+        raise ClusterError("the cluster has no workers")
+    try:  # what is not there ends a worker of Dask that is sent a task
+        versions = workers.everywhere(eval, "__import__('pysw_cl.cluster.parts').__version__")
+    except ImportError as error:
+        raise ClusterError(f"a worker has no pysw_cl {__version__}: {error}") from error
+    for where, version in versions.items():
+        _check(where, version)
+    running, begun, most, since = deque[tuple[Any, _Part]](), 0, AHEAD * count, time.perf_counter()
+    source: Iterator[Any] | None = iter(parts)
+    failed: Exception | None = None
+
+    def begin(number: int, packed: bytes, lacked: int) -> Future[Any]:
+        given = __version__, shared.key, *shared.sent(lacked, number < count), packed
+        name = getattr(task, "__name__", "part")
+        return workers.submit(computed, *given, name=name, priority=-number)
+
+    try:
+        while source is not None or running:
+            room = source is not None and len(running) < most
+            if source is not None and room:
+                try:
+                    what, given = next(source)
+                    running.append((what, _Part(partial(begin, begun, _packed((task, given))))))
+                    begun += 1
+                except StopIteration:
+                    source = None
+                except Exception as error:
+                    source, failed = None, error
+            there = [one.done() for _, one in running]
+            if there and there[0]:
+                what, one = running.popleft()
+                took, since = time.perf_counter() - since, time.perf_counter()
+                yield what, partial(one.result, took)
+            elif running and not room:
+                workers.wait(
+                    [one.future for (_, one), done in zip(running, there, strict=True) if not done]
+                )
+                most = AHEAD * max(1, workers.count())
+        if failed is not None:
+            raise failed
+    finally:
+        for _, one in running:
+            one.future.cancel()
+
+
+def part_cells(cells: int, workers: Workers) -> int:
+    """The cells of a part of a job that has so many ``cells`` in all."""
+    return min(MOST_CELLS, max(LEAST_CELLS, cells // (EACH * max(1, workers.count()))))
+
+
+def spans(*measures: tuple[NDArray[Any], int]) -> list[slice]:
+    """The parts of a list.  A measure is a number for each item, and about how much these are
+    together in a part, at most.  Of an empty list there is one part."""
+    steps = [(np.cumsum(sizes) - sizes) // max(1, most) for sizes, most in measures]
+    changes = np.any([np.diff(one) != 0 for one in steps], axis=0)
+    bounds = [0, *(np.flatnonzero(changes) + 1).tolist(), len(steps[0])]
+    return [slice(*both) for both in pairwise(bounds)]
