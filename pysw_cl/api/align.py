@@ -16,16 +16,10 @@ from ..cluster.pair import cluster_strands
 from ..cluster.workers import Workers, workers_of
 from ..drivers.align_pair import StrandStore
 from ..drivers.job import Found, Job, alignment_of, make_frames
-from ..drivers.options import (
-    AlignOptions,
-    AlignResources,
-    Output,
-    RangeOptions,
-    Resources,
-    ResumeResources,
-)
+from ..drivers.options import AlignOptions, Output, RangeOptions, Resources
 from ..drivers.problem import Mode
 from ..drivers.progress import Progress, RunProgress
+from ..drivers.resources import AlignResources, ResumeResources
 from ..drivers.run import run, side_by_side
 from ..engines.registry import Kind, attempts, by_time, engine_for
 from ..errors import DeviceError, DeviceMemoryError, InputError, InternalError
@@ -209,9 +203,11 @@ def align_with(
         stored = StoredResources.of(resources, job.mode, options.left_align)
         engines = cache(lambda: make_engine(resources, _device(job, resources)))
         with ExitStack() as stack:
-            workers = stack.enter_context(workers_of(resources.cluster))
-            if workers is None:
+            workers = None
+            if resources.cluster is None:
                 engines()  # before a folder is made
+            else:
+                workers = stack.enter_context(workers_of(resources.cluster))
             folder = resources.checkpoint or stack.enter_context(temporary_folder())
             store = stack.enter_context(Store.begin(folder, job, stored))
             return _saved_run(store, resources, engines, workers)
@@ -253,7 +249,7 @@ def _saved_run(
     store: Store,
     resources: AlignResources,
     engines: Callable[[], Engine],
-    workers: Workers | None,
+    workers: Workers | None = None,
 ) -> Alignment:
     """The result of a job that is saved as it goes on."""
     jobs = store.job.strands(store.minus_first)
@@ -305,6 +301,8 @@ def resume_with(given: ResumeResources) -> Alignment:
     with Store.open(given.checkpoint) as store:
         resources, job = store.resources.resumed(given), store.job
         engines = cache(lambda: make_engine(resources, _device(job, resources)))
+        if resources.cluster is None:
+            return _saved_run(store, resources, engines)
         with workers_of(resources.cluster) as workers:
             return _saved_run(store, resources, engines, workers)
 

@@ -11,17 +11,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ..drivers.options import (
-    AlignOptions,
-    AlignResources,
-    ManyOptions,
-    ManyOutput,
-    Output,
-    Resources,
-    TopOptions,
-)
+from ..drivers.options import AlignOptions, ManyOptions, ManyOutput, Output, Resources, TopOptions
 from ..drivers.problem import Mode
 from ..drivers.progress import Progress
+from ..drivers.resources import AlignResources
 from ..errors import InputError
 from ..planning.plan import Plan
 from ..results.alignment import Alignment

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from ..drivers.align_pair import Search, StrandStore, Swept
 from ..drivers.band_doubling import Banded
 from ..drivers.job import Found, Job
-from ..drivers.options import AlignResources
 from ..drivers.problem import FoundPath, Path
 from ..drivers.progress import PairProgress
+from ..drivers.resources import AlignResources
 from ..engines.registry import plan_of_facts
 from ..errors import CheckpointError, Stopped
 from ..planning.plan import Plan

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from .._version import __version__
 from ..drivers.job import Job, canonical, digest
-from ..drivers.options import AlignResources, ResumeResources
+from ..drivers.resources import AlignResources, ResumeResources
 from ..errors import CheckpointError
 from ..planning import parameters
 from ..planning.plan import Plan

@@ -40,7 +40,8 @@ def usage(args: Namespace) -> Iterator[None]:
 def align_asked(args: Namespace, progress: Progress | None = None) -> tuple[Any, Any]:
     """What `align`, or with --alignments `align_top`, is asked about every pair, but for its
     ranges, and what it computes with: options and resources."""
-    from ..drivers.options import AlignOptions, AlignResources, Resources, TopOptions
+    from ..drivers.options import AlignOptions, Resources, TopOptions
+    from ..drivers.resources import AlignResources
 
     if args.alignments is not None:
         least = 1 if args.min_score is None else args.min_score

@@ -23,7 +23,7 @@ from .output import running
 from .parser import declare_run
 
 if TYPE_CHECKING:
-    from ..drivers.options import AlignResources
+    from ..drivers.resources import AlignResources
 
 #: The command, and its files by their absolute names.
 COMMAND = "command.json"
@@ -54,7 +54,7 @@ def add_to(commands: Any) -> None:
 def run(args: Namespace) -> int:
     from ..api.align import resume_with
     from ..checkpoint.store import Store
-    from ..drivers.options import ResumeResources
+    from ..drivers.resources import ResumeResources
     from ..engines.registry import engine_for
 
     pairs = _resumed(args)

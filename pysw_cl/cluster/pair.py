@@ -23,8 +23,8 @@ from ..checkpoint.store import Store, StoredResources
 from ..drivers.align_pair import Search, Swept
 from ..drivers.band_doubling import Banded
 from ..drivers.job import Job
-from ..drivers.options import AlignResources
 from ..drivers.problem import FoundPath, Problem
+from ..drivers.resources import AlignResources
 from ..errors import ClusterError, DeviceError
 from ..planning.facts import DeviceFacts
 from ..planning.geometry import cuts
@@ -255,11 +255,7 @@ class OnWorkers:
                 busy, most = {one.row for one in [*running.values(), *again]}, self._workers.count()
                 begun = None
                 if len(running) <= most + most // 4:
-                    begun = (
-                        again.pop()
-                        if again
-                        else self._next(next_tile(rows, left, busy, self._hurry))
-                    )
+                    begun = again.pop() if again else self._next(rows, left, busy)
                 if begun is not None:
                     known = facts_of(self._place, begun.area)
                     if known is None:

@@ -104,10 +104,10 @@ def lost(error: BaseException) -> bool:
 
 
 @contextmanager
-def workers_of(cluster: Any) -> Iterator[Workers | None]:
+def workers_of(cluster: Any) -> Iterator[Workers]:
     """The workers of ``cluster``: the address of a Dask scheduler, a Dask client or cluster, or an
-    Executor of the standard library; None has none.  Raises ClusterError if none answers."""
-    if cluster is None or isinstance(cluster, Executor):
+    Executor of the standard library.  Raises ClusterError if none answers."""
+    if isinstance(cluster, Executor):
         yield None if cluster is None else Workers(cluster)
         return
     try:

@@ -29,10 +29,10 @@ from ..tiles.tile import Area, Hit, Limits
 from .band_doubling import BandChoice, Banded, BandGrid
 from .ends import trace_ends
 from .job import Found, Job, path_of
-from .options import AlignResources
 from .parallel_traceback import trace_in_parts
 from .problem import FoundPath, Path, PathReader, Problem
 from .progress import BAND_PATH, PairProgress
+from .resources import AlignResources
 from .traceback import trace_back
 
 if TYPE_CHECKING:

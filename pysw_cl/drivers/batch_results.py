@@ -21,7 +21,8 @@ from ..sequences.alphabet import COMPLEMENT
 from ..sequences.sequence import as_sequence
 from .batch_layout import Lengths, Part, as_halves, blame
 from .job import make_frames
-from .options import AlignOptions, AlignResources, ManyOptions, Resources
+from .options import AlignOptions, ManyOptions, Resources
+from .resources import AlignResources
 
 #: The rows of a batch's forward results, and of its traceback's.
 FOUND = ("score", "query_end", "target_end", "matches", "columns")

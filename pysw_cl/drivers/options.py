@@ -17,7 +17,6 @@ only defaults for a resume (:mod:`pysw_cl.checkpoint.store`)."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -27,7 +26,7 @@ from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 import numpy as np
 
-from ..errors import InputError, choice, file_name, flag, is_number, shown, whole_number
+from ..errors import InputError, choice, flag, is_number, shown, whole_number
 from ..planning.plan import Plan
 from ..scoring.arguments import check_sense
 from ..scoring.positions import PositionMatrix
@@ -366,56 +365,3 @@ class Resources(Checked):
     def of_worker(self: Kept) -> Kept:
         """Those of a worker, which tells nobody of its progress."""
         return replace(self, cluster=None, progress=None)
-
-
-@dataclass(frozen=True, kw_only=True)
-class AlignResources(Resources):
-    """The resources of `align`."""
-
-    prune: bool = True
-    max_cost: Any = "auto"
-    checkpoint: str | os.PathLike[str] | None = None
-    disk_size: int | None = None
-    stop_after: float | None = None
-    timeline: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.checkpoint is not None:
-            _set(self, "checkpoint", file_name(self.checkpoint, "checkpoint"))
-        elif self.disk_size is not None or self.stop_after is not None:
-            raise InputError("disk_size and stop_after go with checkpoint")
-        if self.cluster is None:
-            return
-        if self.disk_size is not None:
-            raise InputError("disk_size cannot go with cluster, whose workers share the folder")
-        if self.kernel_times:
-            raise InputError("kernel_times cannot go with cluster, whose workers do not measure")
-        if not isinstance(self.device, str):
-            raise InputError(
-                "with cluster, device is a name, such as '0,1': each worker takes its own"
-            )
-
-    def band_cost(self, mode: str) -> Any:
-        """``max_cost`` for a comparison in this mode: "auto" or a number for diagonal bands, None
-        for the whole matrix.  Raises InputError for a number in a mode without bands."""
-        cost = self.max_cost
-        if mode != "global" and cost not in (None, "auto"):
-            raise InputError(
-                f"max_cost={cost!r} is for mode 'global'; in mode {mode!r} leave it out"
-            )
-        return None if mode == "local" or (cost == "auto" and not self.prune) else cost
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResumeResources(Resources):
-    """The resources of `resume`.  None: as when the run began."""
-
-    checkpoint: str | os.PathLike[str]
-    device: Any = None
-    disk_size: int | None = None
-    stop_after: float | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _set(self, "checkpoint", file_name(self.checkpoint, "checkpoint"))

@@ -26,9 +26,10 @@ from ..tiles.contract import Engine
 from ..tiles.tile import Costs
 from .align_pair import StrandStore, search
 from .job import Found, Job, alignment_of, path_of
-from .options import AlignResources, TopOptions
+from .options import TopOptions
 from .problem import Path
 from .progress import PATH, SAVED_PATH, PairProgress, RunProgress, TopProgress
+from .resources import AlignResources
 from .waterman_eggert import find_top
 
 Result = TypeVar("Result")

@@ -18,8 +18,9 @@ from skbio import alignment
 from skbio.alignment import PairAlignPath, _pair
 
 from ..api.align import align_with
-from ..drivers.options import AlignOptions, AlignResources
+from ..drivers.options import AlignOptions
 from ..drivers.problem import FreeEnds, Path, Problem
+from ..drivers.resources import AlignResources
 from ..engines.registry import engine_for
 from ..errors import RangeError
 from ..results.cigar import merged

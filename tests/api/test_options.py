@@ -23,14 +23,13 @@ from pysw_cl.drivers.job import canonical
 from pysw_cl.drivers.options import (
     FIELDS,
     AlignOptions,
-    AlignResources,
     ManyOptions,
     Options,
     Resources,
-    ResumeResources,
     TopOptions,
 )
 from pysw_cl.drivers.problem import MODES
+from pysw_cl.drivers.resources import AlignResources, ResumeResources
 from pysw_cl.errors import InputError, ScoringError
 from pysw_cl.sequences.view import STRANDS
 

@@ -21,7 +21,8 @@ from pysw_cl.api.bar import ProgressBar
 from pysw_cl.cli import main as cli
 from pysw_cl.cli.asked import align_asked
 from pysw_cl.cli.output import progress_of
-from pysw_cl.drivers.options import AlignOptions, AlignResources, Resources
+from pysw_cl.drivers.options import AlignOptions, Resources
+from pysw_cl.drivers.resources import AlignResources
 from pysw_cl.errors import InternalError
 
 A = "ACGTTACGATTGCA"
