@@ -27,7 +27,7 @@ from ..errors import ClusterError, FormatError, InputError, RecomputedWarning, w
 from ..results.stats import Stats
 from .blocks import worker
 from .devices import own_device
-from .workers import TRIES, Workers, lost
+from .workers import ANSWER, LOOK, TRIES, Workers, lost
 
 #: What a part gives: some value, and what it cost.
 Result = tuple[Any, Stats]
@@ -162,8 +162,11 @@ def in_order(
     Some parts a worker are under way, and no others are read; what is wrong with reading is raised
     behind the parts that were read.  Those whose workers are lost are computed again, and those
     that are left when the caller ends are cancelled.  Raises ClusterError without workers."""
-    if not (count := workers.count()):
-        raise ClusterError("the cluster has no workers")
+    until = time.monotonic() + ANSWER
+    while not (count := workers.count()):
+        if time.monotonic() > until:
+            raise ClusterError(f"the cluster has had no workers for {ANSWER} s")
+        time.sleep(LOOK / 10)
     try:  # what is not there ends a worker of Dask that is sent a task
         versions = workers.everywhere(eval, "__import__('pysw_cl.cluster.parts').__version__")
     except ImportError as error:
