@@ -6,7 +6,7 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -29,11 +29,13 @@ class Workers:
         self._executor, self._client, self._seen = executor, client, time.monotonic()
 
     def count(self) -> int:
-        """The tasks that run at once now; 0: no worker is there."""
+        """The tasks that run at once now; 0: no worker is there, or no scheduler, which may come
+        back (`wait`)."""
         if self._client is None:
             return int(getattr(self._executor, "_max_workers", 1))
-        with _answering():
-            return sum(self._client.nthreads().values())
+        with suppress(OSError):
+            return sum(self._client.nthreads().values()) if self._client.status == "running" else 0
+        return 0
 
     def submit(
         self, task: Callable[..., T], *given: Any, name: str, priority: int = 0
@@ -52,7 +54,7 @@ class Workers:
         """Those that are done, once there are some, or after a moment.  Raises ClusterError if the
         scheduler is gone, or all workers, and none comes back."""
         done, now = wait(running, LOOK, FIRST_COMPLETED).done, time.monotonic()
-        there = done or self._client is None or (self._client.status == "running" and self.count())
+        there = done or self._client is None or self.count()
         self._seen = now if there else self._seen
         if now > self._seen + AWAY:
             raise ClusterError(f"the cluster has had no scheduler or no worker for {AWAY} s")
@@ -107,8 +109,10 @@ def lost(error: BaseException) -> bool:
 def workers_of(cluster: Any) -> Iterator[Workers]:
     """The workers of ``cluster``: the address of a Dask scheduler, a Dask client or cluster, or an
     Executor of the standard library.  Raises ClusterError if none answers."""
+    if type(cluster).__name__ == "ClientExecutor":  # of a Dask client
+        cluster = cluster._client
     if isinstance(cluster, Executor):
-        yield None if cluster is None else Workers(cluster)
+        yield Workers(cluster)
         return
     try:
         client_of: Any = import_module("distributed").Client

@@ -399,6 +399,39 @@ def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert time.monotonic() < started + 20
 
 
+def test_a_scheduler_that_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Client:
+        status, answers = "running", False
+
+        def nthreads(self) -> dict[str, int]:
+            if not self.answers:
+                raise OSError("connection reset")
+            return {"one": 2, "two": 1}
+
+    monkeypatch.setattr(workers, "LOOK", 0)
+    monkeypatch.setattr(workers, "AWAY", 0.1)
+    client = Client()
+    found = workers.Workers(Executor(), client)
+    assert found.count() == 0
+    assert not found.wait([Future()])
+    client.answers = True
+    assert found.count() == 3
+    client.status = "connecting"
+    time.sleep(0.2)
+    with pytest.raises(ClusterError, match="no scheduler or no worker"):
+        found.wait([Future()])
+
+
+def test_the_executor_of_a_dask_client() -> None:
+    distributed = pytest.importorskip("distributed")
+    executor = object.__new__(pytest.importorskip("distributed.cfexecutor").ClientExecutor)
+    executor._client = object.__new__(distributed.Client)
+    executor._client.get_executor = lambda: executor
+    with workers.workers_of(executor) as found:
+        assert found is not None
+        assert found._client is executor._client
+
+
 def test_what_is_no_cluster() -> None:
     with pytest.raises(InputError, match="cluster must be"):
         pysw_cl.align(A, B, cluster=5)
