@@ -227,8 +227,8 @@ def _own_folders(process: int) -> FilePath:
 
 def receive(key: str, files: dict[str, bytes]) -> None:
     """Write the files of a job where this worker has them."""
-    folder = own_folder(key)
     with _receiving:
+        folder = own_folder(key)
         if not folder.exists():
             part = FilePath(mkdtemp(dir=folder.parent))
             for name, content in files.items():
@@ -239,9 +239,11 @@ def receive(key: str, files: dict[str, bytes]) -> None:
 def forget(key: str) -> None:
     """Remove the files of a job, at once: late tasks may still write to the folder."""
     folder = own_folder(key)
-    with suppress(OSError):
+    with suppress(OSError), _receiving:
         gone = folder.rename(f"{folder}-{time.monotonic_ns()}")
         shutil.rmtree(gone, ignore_errors=True)
+        folder.parent.rmdir()  # of the last job
+        _own_folders.cache_clear()
 
 
 def sent_back(block: Block) -> tuple[dict[str, Any], bytes] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
@@ -357,7 +358,8 @@ def test_two_jobs_that_are_sent_to_the_same_workers(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(pair, "surveyed", unshared)
-    monkeypatch.setattr(blocks, "_own_folders", lambda process: tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    blocks._own_folders.cache_clear()
     with ThreadPoolExecutor(3) as executor, ThreadPoolExecutor(2) as clients:
         jobs = [(A, B), (A[:800], B)]
         found = [clients.submit(pysw_cl.align, *job, plan=PLAN, cluster=executor) for job in jobs]
@@ -369,7 +371,8 @@ def test_two_jobs_that_are_sent_to_the_same_workers(
 def test_a_job_that_is_forgotten_while_a_block_is_written(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(blocks, "_own_folders", lambda process: tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    blocks._own_folders.cache_clear()
     blocks.receive("key", {"query": b"ACGT"})
     real = shutil.rmtree
 
