@@ -14,6 +14,7 @@ from pysw_cl.drivers.options import AlignOptions
 from pysw_cl.engines.registry import setting_of
 from pysw_cl.errors import DeviceError, InputError
 from pysw_cl.opencl import several
+from pysw_cl.planning.model import cluster as model
 from pysw_cl.planning.model.cluster import Cluster, Network, of_worker
 from pysw_cl.planning.model.several import as_free, ways_left
 from pysw_cl.planning.program import Given
@@ -55,6 +56,23 @@ def given_of(device: str = "NVIDIA H200") -> Given:
 def test_networks(text: str, bits: float, latency: float) -> None:
     found = Network.parsed(text)
     assert (found.bits, found.latency) == pytest.approx((bits, latency))
+
+
+@pytest.mark.parametrize("devices", [2, 3, 9])
+def test_cuts_of_any_matrix(devices: int) -> None:
+    given = given_of()
+    for power in range(0, 52, 5):
+        for m, n in ((2**power, 1), (2 ** (power // 2), 2 ** (power // 2)), (3, 2 ** (power // 2))):
+            for length, cuts in zip((m, n), Cluster(devices).cuts(given, m, n), strict=True):
+                assert (cuts[0], cuts[-1]) == (0, length)
+                assert all(end > start for start, end in pairwise(cuts))
+
+
+def test_cuts_of_what_takes_half_a_second() -> None:
+    for seconds in np.linspace(0.2, 3, 60):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(model, "seconds_of", lambda given, m, n, s=seconds: s * m * n / 1e6)
+            assert Cluster(2).cuts(given_of(), 1000, 1000)
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ class Cluster:
             size /= 2
         while size <= MOST and ideal + FILL * (self.devices - 1) * size < found[0]:
             for aspect in ASPECTS:
-                cells = size / self.devices / ideal  # as a share
+                cells = min(1.0, size / self.devices / ideal)  # as a share
                 height = min(1.0, max(cells, (cells * aspect * n / m) ** 0.5))
                 down, across = round(1 / height), round(height / cells)
                 for rise in {0, round(RISE_DEVICES * min(self.devices, down / 1.5, across / 1.5))}:
