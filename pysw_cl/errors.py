@@ -40,6 +40,8 @@ class PyswError(Exception):
 
     #: The number of the wrong one of many pairs, from 0, with which the message begins.
     pair: int | None = None
+    #: The address of the worker of a cluster that it is of.
+    worker = ""
 
 
 class InputError(PyswError, ValueError):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import sys
 import threading
 import time
 from bisect import bisect_right
@@ -25,6 +26,7 @@ from pathlib import Path as FilePath
 from tempfile import mkdtemp
 from typing import Any
 
+from .._version import __version__
 from ..checkpoint.band import result_facts
 from ..checkpoint.container import (
     DamagedFile,
@@ -40,7 +42,7 @@ from ..drivers.job import Job
 from ..drivers.problem import FoundPath, Path, PathReader, Problem
 from ..drivers.traceback import trace_back
 from ..engines.registry import engine_for
-from ..errors import CheckpointError
+from ..errors import CheckpointError, ClusterError, DeviceError
 from ..planning.model.cluster import for_tiles
 from ..scoring.precision import UNREACHABLE, UNREACHABLE_BELOW
 from ..tiles.contract import Engine
@@ -132,6 +134,8 @@ class Place:
     plan: Any = None
     #: Do workers see the folder?  Else they have its files in one of their own.
     shared: bool = True
+    #: The version of the client.
+    version: str = __version__
 
     def path(self, area: Area) -> FilePath:
         """The file of a block."""
@@ -163,8 +167,20 @@ class Block:
     columns: tuple[int, ...]
 
 
+@contextmanager
+def _told() -> Iterator[None]:
+    """The errors of this worker say that they are, so that others do its work."""
+    try:
+        yield
+    except (DeviceError, ClusterError) as error:
+        error.worker = address()
+        raise
+
+
 @lru_cache(2)
 def _job_at(folder: str, key: str, minus: bool, beat: int | None) -> tuple[Job, Problem]:
+    if not (FilePath(folder) / "job.json").exists():
+        raise ClusterError(f"{worker()} does not see {folder}")
     job = Store.read(folder)
     one = job.strands(False)[minus] if job.both else job
     one = replace(one, beat=beat)
@@ -246,6 +262,7 @@ def forget(key: str) -> None:
         _own_folders.cache_clear()
 
 
+@_told()
 def sent_back(block: Block) -> tuple[dict[str, Any], bytes] | None:
     """Compute a block where the client's folder is not seen: the facts, and the file.  None: this
     worker was not sent the job yet."""
@@ -258,9 +275,12 @@ def sent_back(block: Block) -> tuple[dict[str, Any], bytes] | None:
     return facts, content
 
 
+@_told()
 def computed(block: Block) -> dict[str, Any]:
     """Compute a block, unless its file is there; gives the facts in it."""
     place, area = block.place, block.area
+    if place.version != __version__:
+        raise ClusterError(f"{worker()} has pysw_cl {__version__}, the client {place.version}")
     _, problem = _job_at(place.folder, place.job, place.minus, place.beat)
     known = facts_of(place, area)
     if known is not None:
@@ -323,6 +343,14 @@ def worker() -> str:
     return f"{socket.gethostname()}-{os.getpid()}"
 
 
+def address() -> str:
+    """The address of this worker, or its name where it has none."""
+    dask = sys.modules.get("distributed")
+    with suppress(ValueError):
+        return worker() if dask is None else str(dask.get_worker().address)
+    return worker()
+
+
 def _unique() -> str:
     return f".{worker()}-{threading.get_ident()}.part"
 
@@ -383,6 +411,7 @@ class Level(Source):
         return LevelEdge(*self._like, stop - start)
 
 
+@_told()
 def traced(place: Place, cuts: Cuts, end: Hit) -> FoundPath:
     """The path to ``end``, through the blocks that are there."""
     job, problem = _job_at(place.folder, place.job, place.minus, place.beat)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain, pairwise, product
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ from ..drivers.band_doubling import Banded
 from ..drivers.job import Job
 from ..drivers.problem import FoundPath, Problem
 from ..drivers.resources import AlignResources
-from ..errors import ClusterError, DeviceError
+from ..errors import ClusterError, DeviceError, RecomputedWarning, warn
 from ..planning.facts import DeviceFacts
 from ..planning.geometry import cuts
 from ..planning.model.cluster import Cluster
@@ -90,6 +90,8 @@ class ClusterStrand(SavedStrand):
     outline: Callable[[], Outline]
     #: Is the checkpoint kept, for a later run?
     kept: bool
+    #: The workers that failed.
+    avoid: list[str] = field(default_factory=list)
 
     @property
     def shared(self) -> bool:
@@ -141,7 +143,7 @@ class ClusterStrand(SavedStrand):
             return traced(replace(place, shared=True), where, end)
         with self._advice():
             while True:
-                one = self.workers.submit(traced, place, where, end, name="path")
+                one = self.workers.submit(traced, place, where, end, name="path", avoid=self.avoid)
                 try:
                     while not self.workers.wait([one]):
                         pass
@@ -169,7 +171,11 @@ class ClusterStrand(SavedStrand):
 
     def check(self, error: BaseException, tries: int) -> None:
         """Raise the error of a task unless another worker may do it."""
-        failed = isinstance(error, DeviceError)
+        where = getattr(error, "worker", "")
+        failed = bool(where) or isinstance(error, DeviceError)
+        if where and where not in self.avoid:
+            self.avoid.append(where)
+            warn(f"worker {where} failed, others go on: {error}", RecomputedWarning)
         if isinstance(error, BrokenExecutor):
             raise ClusterError(str(error)) from error
         if not failed and not lost(error):
@@ -307,7 +313,9 @@ class OnWorkers:
         block = Block(self._place, area, job.corner, top, left, *edges)
         name, first = f"tile-{area.row}-{area.column}", self._hurry(area)
         task: Any = computed if self._strand.shared else sent_back
-        return self._workers.submit(task, block, name=name, priority=first)
+        return self._workers.submit(
+            task, block, name=name, priority=first, avoid=self._strand.avoid
+        )
 
     def _hurry(self, area: Area) -> int:
         return self._ways[area[::2]]

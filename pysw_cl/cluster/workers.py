@@ -38,16 +38,24 @@ class Workers:
         return 0
 
     def submit(
-        self, task: Callable[..., T], *given: Any, name: str, priority: int = 0
+        self,
+        task: Callable[..., T],
+        *given: Any,
+        name: str,
+        priority: int = 0,
+        avoid: Collection[str] = (),
     ) -> Future[T]:
         """Begin ``task(*given)``; of those that wait the one of the highest ``priority`` is next.
-        ``name``: what a dashboard calls it."""
+        ``name``: what a dashboard calls it.  ``avoid``: workers that do not do it if others can."""
         if self._client is None:
             with _answering():
                 return self._executor.submit(task, *given)
         more = {"key": f"{name}-{uuid.uuid4().hex[:8]}", "priority": priority, "pure": False}
         quiet = {"distributed.admin.large-graph-warning-threshold": "1TB"}
         with _answering(), import_module("dask").config.set(quiet):
+            if avoid:
+                others = [one for one in self._client.nthreads() if one not in avoid]
+                more |= {"workers": others, "allow_other_workers": True} if others else {}
             return self._executor.submit(task, *given, **more)
 
     def wait(self, running: Collection[Future[T]]) -> set[Future[T]]:

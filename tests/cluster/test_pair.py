@@ -22,8 +22,16 @@ from pysw_cl.checkpoint.container import SealedFile
 from pysw_cl.checkpoint.store import keep_result
 from pysw_cl.cluster import blocks, pair, survey, workers
 from pysw_cl.cluster.survey import surveyed
-from pysw_cl.errors import CheckpointError, ClusterError, InputError, Stopped
+from pysw_cl.errors import (
+    CheckpointError,
+    ClusterError,
+    DeviceError,
+    InputError,
+    RecomputedWarning,
+    Stopped,
+)
 from pysw_cl.planning.geometry import cuts
+from pysw_cl.tiles.tile import Area
 
 PROGRAM = Path(__file__).resolve().parents[1] / "clustering.py"
 
@@ -453,3 +461,37 @@ def test_what_is_no_cluster() -> None:
 def test_what_goes_with_no_cluster(given: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         pysw_cl.align(A, B, plan=PLAN, cluster=Executor(), **given)
+
+
+def test_a_worker_whose_device_fails_is_avoided(monkeypatch: pytest.MonkeyPatch) -> None:
+    avoided: list[list[str]] = []
+    real = workers.Workers.submit
+
+    def submit(self: Any, task: Any, *given: Any, avoid: Any = (), **named: Any) -> Any:
+        avoided.append([*avoid])
+        return real(self, bad if task is blocks.computed and not avoid else task, *given, **named)
+
+    monkeypatch.setattr(workers.Workers, "submit", submit)
+    with ThreadPoolExecutor(2) as executor, pytest.warns(RecomputedWarning, match="others go on"):
+        found = pysw_cl.align(A, B, plan=PLAN, cluster=executor)
+    assert key(found) == key(pysw_cl.align(A, B))
+    assert avoided[-1] == [blocks.worker()]
+    assert found.stats.retried
+
+
+@blocks._told()
+def bad(*given: Any) -> None:
+    raise DeviceError("gone")
+
+
+def test_a_worker_that_comes_late_and_cannot(tmp_path: Path) -> None:
+    place = blocks.Place(str(tmp_path), str(tmp_path), "key", False, None)
+    area = Area(0, 1, 0, 1)
+    block = blocks.Block(place, area, 0, None, None, True, None, None, False, False, (), ())
+    for one, message in (
+        (block, "does not see"),
+        (replace(block, place=replace(place, version="0")), "the client 0"),
+    ):
+        with pytest.raises(ClusterError, match=message) as error:
+            blocks.computed(one)
+        assert error.value.worker == blocks.worker()
