@@ -14,13 +14,11 @@ import socket
 import sys
 import threading
 import time
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache, reduce
-from itertools import pairwise
+from functools import lru_cache
 from multiprocessing.util import Finalize
 from pathlib import Path as FilePath
 from tempfile import mkdtemp
@@ -33,8 +31,6 @@ from ..checkpoint.container import (
     EdgeSink,
     EdgeWriter,
     SealedFile,
-    StoredEdge,
-    unpack_edge,
     writing,
 )
 from ..checkpoint.store import Store
@@ -44,108 +40,18 @@ from ..drivers.traceback import trace_back
 from ..engines.registry import engine_for
 from ..errors import CheckpointError, ClusterError, DeviceError
 from ..planning.model.cluster import for_tiles
-from ..scoring.precision import UNREACHABLE, UNREACHABLE_BELOW
+from ..scoring.precision import UNREACHABLE_BELOW
 from ..tiles.contract import Engine
-from ..tiles.edges import Edge, Edges, Ints, LevelEdge, Sink, Source
+from ..tiles.edges import Edges, Sink, Source
 from ..tiles.graph import Rectangle
-from ..tiles.special_lines import RestartGrid
 from ..tiles.sweep import sweep
 from ..tiles.tile import Area, Bound, Hit, Limits, TileResult, Want
 from .devices import own_device
+from .files import Corner, Cuts, Place
 
 _own, _receiving = threading.local(), threading.Lock()
 #: A row and a column behind every cell.
 FAR = 1 << 40
-
-
-class FileEdge(Edge):
-    """An edge in the file of a block, which is read when its cells are asked for."""
-
-    small = True
-
-    def __init__(self, path: FilePath, name: str, cells: int = 0, highest: int = 0) -> None:
-        vars(self).update(path=path, name=name, cells=cells, most=highest)
-
-    def __len__(self) -> int:
-        return int(vars(self)["cells"])
-
-    def __reduce__(self) -> Any:
-        own = vars(self)
-        return FileEdge, (own["path"], own["name"], own["cells"], own["most"])
-
-    def read(self, start: int, stop: int) -> Edge:
-        with self._opened() as file:
-            return StoredEdge(vars(self)["name"], [(0, file)]).read(start, stop)
-
-    def packed(self) -> PackedEdge:
-        """Its pieces as they are in the file."""
-        with self._opened() as file:
-            pieces = file.named(vars(self)["name"])
-            return PackedEdge([(p.start, p.cells, bytes(file.read(p))) for p in pieces])
-
-    @contextmanager
-    def _opened(self) -> Iterator[SealedFile]:
-        """Its file; a damaged one is removed, so that another run computes it again."""
-        path = vars(self)["path"]
-        try:
-            yield SealedFile(path)
-        except DamagedFile:
-            path.unlink(missing_ok=True)
-            raise
-
-    @property
-    def h(self) -> Ints:
-        return self.read(0, len(self)).h
-
-    @property
-    def x(self) -> Ints:
-        return self.read(0, len(self)).x
-
-    @property
-    def highest(self) -> int:
-        return int(vars(self)["most"])
-
-
-@dataclass(frozen=True)
-class PackedEdge(Source):
-    """An edge that is sent to where it is needed.  ``pieces``: of each the first cell, how many
-    there are, and these, compressed."""
-
-    pieces: list[tuple[int, int, bytes]]
-
-    def read(self, start: int, stop: int) -> Edge:
-        every = (unpack_edge(packed, cells) for _, cells, packed in self.pieces)
-        return reduce(Edge.joined, every).read(start, stop)
-
-
-@dataclass(frozen=True)
-class Place:
-    """A strand of the job in a checkpoint, as a worker finds it."""
-
-    #: The folder of the checkpoint, and that of the strand's part.
-    folder: str
-    part: str
-    #: The key of the strand's job: other jobs may have the folder later, or had it before.
-    job: str
-    minus: bool
-    beat: int | None
-    #: What the worker computes on, as for `align`: the device, and the plan.
-    device: Any = "auto"
-    plan: Any = None
-    #: Do workers see the folder?  Else they have its files in one of their own.
-    shared: bool = True
-    #: The version of the client.
-    version: str = __version__
-
-    def path(self, area: Area) -> FilePath:
-        """The file of a block."""
-        row, _, column, _ = area
-        return FilePath(self.part) / f"tile-{row:012}-{column:012}"
-
-    def here(self) -> Place:
-        """The place as this worker has it."""
-        own = self.folder if self.shared else str(own_folder(self.job))
-        return self if self.shared else replace(self, folder=own, part=own, shared=True)
 
 
 @dataclass(frozen=True)
@@ -229,6 +135,12 @@ def facts_of(place: Place, area: Area) -> dict[str, Any] | None:
     return facts if facts["job"] == place.job and facts["area"] == list(area) else None
 
 
+def here(place: Place) -> Place:
+    """The place as this worker has it."""
+    own = place.folder if place.shared else str(own_folder(place.job))
+    return place if place.shared else replace(place, folder=own, part=own, shared=True)
+
+
 def own_folder(key: str) -> FilePath:
     """The folder of this process for what is sent to it of a job."""
     return _own_folders(os.getpid()) / key[:16]
@@ -266,7 +178,7 @@ def forget(key: str) -> None:
 def sent_back(block: Block) -> tuple[dict[str, Any], bytes] | None:
     """Compute a block where the client's folder is not seen: the facts, and the file.  None: this
     worker was not sent the job yet."""
-    place = block.place.here()
+    place = here(block.place)
     if not FilePath(place.folder).exists():
         return None
     facts, path = computed(replace(block, place=place)), place.path(block.area)
@@ -355,67 +267,11 @@ def _unique() -> str:
     return f".{worker()}-{threading.get_ident()}.part"
 
 
-class Joined(Source):
-    """An edge that lies in several files, or in none where tiles were skipped."""
-
-    def __init__(self, parts: Iterable[tuple[int, Source]]) -> None:
-        self._starts, self._parts = zip(*parts, strict=True)
-
-    def read(self, start: int, stop: int) -> Edge:
-        found, k = list[Edge](), bisect_right(self._starts, start) - 1
-        while start < stop:
-            end = self._starts[k + 1] if k + 1 < len(self._starts) else stop
-            first, until = self._starts[k], min(stop, end)
-            found.append(self._parts[k].read(start - first, until - first))
-            start, k = until, k + 1
-        return reduce(Edge.joined, found) if found else Edge.unreachable(0)
-
-
-@dataclass(frozen=True)
-class Cuts:
-    """Where the matrix is cut into blocks, and the special rows and columns inside these."""
-
-    rows: list[int]
-    columns: list[int]
-    inner_rows: list[int]
-    inner_columns: list[int]
-
-    def grid(self, place: Place, problem: Problem) -> RestartGrid:
-        """The special rows and columns in the files of blocks."""
-        skipped = Level(problem)
-
-        def piece(row: int, column: int, name: str) -> Source:
-            path = place.path(Area(row, 0, column, 0))
-            return FileEdge(path, name) if path.exists() else skipped
-
-        rows, columns = dict[int, Source](), dict[int, Source]()
-        for first, end in pairwise(self.rows):
-            for row in [one for one in [*self.inner_rows, *self.rows[1:-1]] if first < one <= end]:
-                name = "bottom" if row == end else f"row {row - first}"
-                rows[row] = Joined((c, piece(first, c, name)) for c in self.columns[:-1])
-        for first, end in pairwise(self.columns):
-            every = [*self.inner_columns, *self.columns[1:-1]]
-            for column in [one for one in every if first < one <= end]:
-                name = "right" if column == end else f"column {column - first}"
-                columns[column] = Joined((r, piece(r, first, name)) for r in self.rows[:-1])
-        return RestartGrid(problem.edges, rows, columns)
-
-
-class Level(Source):
-    """The edges of tiles that are skipped."""
-
-    def __init__(self, of: Rectangle) -> None:
-        self._like = (UNREACHABLE, 0) if of.floor is None else (of.floor, of.scoring.gap_open)
-
-    def read(self, start: int, stop: int) -> Edge:
-        return LevelEdge(*self._like, stop - start)
-
-
 @_told()
-def traced(place: Place, cuts: Cuts, end: Hit) -> FoundPath:
-    """The path to ``end``, through the blocks that are there."""
+def traced(place: Place, cuts: Cuts, there: Collection[Corner], end: Hit) -> FoundPath:
+    """The path to ``end``, through the blocks that are there (`Cuts.grid`)."""
     job, problem = _job_at(place.folder, place.job, place.minus, place.beat)
-    engine, grid = engine_at(place), cuts.grid(place, problem)
+    engine, grid = engine_at(place), cuts.grid(place, problem, there)
     reader = PathReader(end, job.frame, job.scoring, engine.plan.tuning.traceback.read_moves)
     path = Path(end.row, end.column, meanwhile=reader.read_meanwhile)
     return reader.found(trace_back(engine, problem, grid, end, path))

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain, pairwise, product
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..checkpoint.band import result_of
@@ -38,26 +39,13 @@ from ..tiles.executors import next_tile
 from ..tiles.graph import SweepState, TileRow
 from ..tiles.slabs import BestCells, Slab, Slabs
 from ..tiles.tile import Area, Hit, Span, TileJob, TileResult
-from .blocks import (
-    Block,
-    Cuts,
-    FileEdge,
-    Level,
-    Place,
-    computed,
-    facts_of,
-    forget,
-    receive,
-    sent_back,
-    traced,
-)
+from .blocks import Block, computed, facts_of, forget, receive, sent_back, traced
+from .files import Corner, Cuts, FileEdge, Level, Place
 from .survey import surveyed
 from .workers import LOOK, TRIES, Workers, lost
 
 #: Special lines of a side, about.
 LINES = 16
-#: Workers whose devices fail at the same block until that is an error.
-DEVICES = 3
 #: How many times as long as any other a block takes that is begun once more.
 SLOW = 3
 
@@ -90,8 +78,9 @@ class ClusterStrand(SavedStrand):
     outline: Callable[[], Outline]
     #: Is the checkpoint kept, for a later run?
     kept: bool
-    #: The workers that failed.
+    #: The workers that failed, and the blocks whose files are there.
     avoid: list[str] = field(default_factory=list)
+    there: set[Corner] = field(default_factory=set)
 
     @property
     def shared(self) -> bool:
@@ -140,10 +129,12 @@ class ClusterStrand(SavedStrand):
     def path(self, of: Search, end: Hit) -> FoundPath | None:
         place, where, tries = self.place(of), self._cuts(of), 0
         if not self.shared:  # the edges are here
-            return traced(replace(place, shared=True), where, end)
+            return traced(replace(place, shared=True), where, self.there, end)
         with self._advice():
             while True:
-                one = self.workers.submit(traced, place, where, end, name="path", avoid=self.avoid)
+                one = self.workers.submit(
+                    traced, place, where, self.there, end, name="path", avoid=self.avoid
+                )
                 try:
                     while not self.workers.wait([one]):
                         pass
@@ -180,7 +171,7 @@ class ClusterStrand(SavedStrand):
             raise ClusterError(str(error)) from error
         if not failed and not lost(error):
             raise error
-        if tries >= (DEVICES if failed else TRIES):
+        if tries >= TRIES:
             raise ClusterError(f"workers fail again and again: {error}") from error
 
     def _cuts(self, of: Search) -> Cuts:
@@ -245,6 +236,8 @@ class OnWorkers:
         ways = ways_left([[(end - start) * width for width in widths] for start, end in rows])
         every = zip(product(where.rows[:-1], where.columns[:-1]), chain(*ways), strict=True)
         self._ways = {place: int(cells) for place, cells in every}
+        #: The files of blocks that earlier runs have computed.
+        self._files = {*Path(self._place.part).glob("tile-*")}
         #: How often each block failed, and the longest that one took, in seconds.
         self._tries, self._longest = Counter[Area](), 0.0
         #: How often one after the other had not been sent the job.
@@ -263,7 +256,9 @@ class OnWorkers:
                 if len(running) <= most + most // 4:
                     begun = again.pop() if again else self._next(rows, left, busy)
                 if begun is not None:
-                    known = facts_of(self._place, begun.area)
+                    path = self._place.path(begun.area)
+                    # (a file is not looked for before it is there, or a host may not see it soon)
+                    known = facts_of(self._place, begun.area) if path in self._files else None
                     if known is None:
                         running[self._submit(begun)] = begun.now()
                     else:
@@ -351,6 +346,7 @@ class OnWorkers:
 
     def _take(self, begun: Begun, facts: dict[str, Any]) -> None:
         area, engine = begun.area, self._of.engine
+        self._strand.there.add(area[::2])
         path = self._place.path(area)
         edges = {
             name: FileEdge(path, name, cells, facts["highest"][name])

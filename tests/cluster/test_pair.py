@@ -20,7 +20,8 @@ import pytest
 import pysw_cl
 from pysw_cl.checkpoint.container import SealedFile
 from pysw_cl.checkpoint.store import keep_result
-from pysw_cl.cluster import blocks, pair, survey, workers
+from pysw_cl.cluster import blocks, files, pair, survey, workers
+from pysw_cl.cluster.files import Place
 from pysw_cl.cluster.survey import surveyed
 from pysw_cl.errors import (
     CheckpointError,
@@ -57,6 +58,7 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
             return cuts(m, 200, 8), cuts(n, 90, 1)
 
     monkeypatch.setattr(pair, "Cluster", Small)
+    monkeypatch.setattr(files, "SEEN", 0.2)
 
 
 def unshared(*given: Any) -> Any:
@@ -485,7 +487,7 @@ def bad(*given: Any) -> None:
 
 
 def test_a_worker_that_comes_late_and_cannot(tmp_path: Path) -> None:
-    place = blocks.Place(str(tmp_path), str(tmp_path), "key", False, None)
+    place = Place(str(tmp_path), str(tmp_path), "key", False, None)
     area = Area(0, 1, 0, 1)
     block = blocks.Block(place, area, 0, None, None, True, None, None, False, False, (), ())
     for one, message in (
