@@ -17,6 +17,7 @@ only defaults for a resume (:mod:`pysw_cl.checkpoint.store`)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -55,6 +56,9 @@ FIELDS: dict[str, tuple[str, ...]] = {
 }
 Kind = TypeVar("Kind", bound="Options")
 Kept = TypeVar("Kept", bound="Resources")
+
+#: "tcp://host:8786" and the like, or "host:8786".
+ADDRESS = re.compile(r"[a-z]+://\S+|[^\s:/]+:\d{1,5}")
 
 
 def _none_or(good: Callable[[Any], bool], what: str) -> Callable[[Any, str], Any]:
@@ -103,7 +107,11 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
         "'auto', None or a number from 0 on",
     ),
     "cluster": _none_or(
-        lambda one: isinstance(one, str | Executor) or hasattr(one, "scheduler_info"),
+        lambda one: (
+            bool(ADDRESS.fullmatch(one))
+            if isinstance(one, str)
+            else isinstance(one, Executor) or hasattr(one, "scheduler_info")
+        ),
         "a Dask client or cluster, the address of a scheduler, or an Executor",
     ),
     "disk_size": _optional(partial(whole_number, least=1, what="a whole number of bytes or None")),
