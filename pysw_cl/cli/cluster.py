@@ -36,6 +36,7 @@ def _check(args: Namespace) -> int:
     from ..cluster.workers import workers_of
 
     with workers_of(args.cluster) as workers:
+        assert workers is not None
         found = checked(workers, args.folder, args.device)
         allowed = int(workers.setting("distributed.scheduler.allowed-failures"))
     print(in_columns([TITLES, *map(_row, found.items())]))

@@ -114,13 +114,13 @@ def lost(error: BaseException) -> bool:
 
 
 @contextmanager
-def workers_of(cluster: Any) -> Iterator[Workers]:
+def workers_of(cluster: Any) -> Iterator[Workers | None]:
     """The workers of ``cluster``: the address of a Dask scheduler, a Dask client or cluster, or an
-    Executor of the standard library.  Raises ClusterError if none answers."""
+    Executor of the standard library; None has none.  Raises ClusterError if none answers."""
     if type(cluster).__name__ == "ClientExecutor":  # of a Dask client
         cluster = cluster._client
-    if isinstance(cluster, Executor):
-        yield Workers(cluster)
+    if cluster is None or isinstance(cluster, Executor):
+        yield None if cluster is None else Workers(cluster)
         return
     try:
         client_of: Any = import_module("distributed").Client
