@@ -15,6 +15,7 @@ import pytest
 from searching import Letters, expected, mixed, scores, subjects_of, vector
 
 from pysw_cl import Searcher
+from pysw_cl.database.passes import Asked
 from pysw_cl.engines.search import together
 from pysw_cl.engines.search.contract import Scores, SearchEngine
 from pysw_cl.engines.search.together import Member, TogetherSearch
@@ -235,7 +236,7 @@ def test_hits_are_the_same_bytes(mode: Any, most: int, monkeypatch: Any) -> None
     rng, both = np.random.default_rng(4), halves()
     targets, queries = proteins(rng, 80), proteins(rng, 8)
     asked: dict[str, Any] = {"top": 9, "output": "path"}
-    monkeypatch.setattr("pysw_cl.database.search.PART", 1500)
+    monkeypatch.setattr("pysw_cl.database.passes.PART", 1500)
 
     def rows(searcher: Searcher) -> list[list[Any]]:
         return [[(one.number, one.score, one.cigar, one.query_start) for one in hits]
@@ -245,7 +246,7 @@ def test_hits_are_the_same_bytes(mode: Any, most: int, monkeypatch: Any) -> None
         known = rows(s)
     for seed in range(4):
         with Searcher(targets, mode=mode, device=both) as s:
-            engine = s._ready(s._options, None)
+            engine = s._ready(Asked(s._options, None, None))
             assert isinstance(engine, TogetherSearch)
             engine.most_letters = most
             wild(engine, np.random.default_rng(seed))
@@ -292,7 +293,7 @@ def test_threads_share_a_searcher_on_several_devices() -> None:
     targets, query = proteins(rng, 60), proteins(rng, 3)[:1]
     found = list[Any]()
     with Searcher(targets, device=halves()) as s:
-        wild(s._ready(s._options, None), rng)  # type: ignore[arg-type]
+        wild(s._ready(Asked(s._options, None, None)), rng)  # type: ignore[arg-type]
         threads = [
             threading.Thread(target=lambda: found.append(next(s.search(query))[0].score))
             for _ in range(6)
