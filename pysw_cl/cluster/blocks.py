@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
-import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from multiprocessing.util import Finalize
@@ -24,7 +22,6 @@ from pathlib import Path as FilePath
 from tempfile import mkdtemp
 from typing import Any
 
-from .._version import __version__
 from ..checkpoint.band import result_facts
 from ..checkpoint.container import (
     DamagedFile,
@@ -38,7 +35,7 @@ from ..drivers.job import Job
 from ..drivers.problem import FoundPath, Path, PathReader, Problem
 from ..drivers.traceback import trace_back
 from ..engines.registry import engine_for
-from ..errors import CheckpointError, ClusterError, DeviceError
+from ..errors import CheckpointError, ClusterError
 from ..planning.model.cluster import for_tiles
 from ..scoring.precision import UNREACHABLE_BELOW
 from ..tiles.contract import Engine
@@ -48,6 +45,7 @@ from ..tiles.sweep import sweep
 from ..tiles.tile import Area, Bound, Hit, Limits, TileResult, Want
 from .devices import own_device
 from .files import Corner, Cuts, Place
+from .workers import worker
 
 _own, _receiving = threading.local(), threading.Lock()
 #: A row and a column behind every cell.
@@ -71,16 +69,6 @@ class Block:
     right: bool
     rows: tuple[int, ...]
     columns: tuple[int, ...]
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    """The errors of this worker say that they are, so that others do its work."""
-    try:
-        yield
-    except (DeviceError, ClusterError) as error:
-        error.worker = address()
-        raise
 
 
 @lru_cache(2)
@@ -174,7 +162,6 @@ def forget(key: str) -> None:
         _own_folders.cache_clear()
 
 
-@_told()
 def sent_back(block: Block) -> tuple[dict[str, Any], bytes] | None:
     """Compute a block where the client's folder is not seen: the facts, and the file.  None: this
     worker was not sent the job yet."""
@@ -187,12 +174,9 @@ def sent_back(block: Block) -> tuple[dict[str, Any], bytes] | None:
     return facts, content
 
 
-@_told()
 def computed(block: Block) -> dict[str, Any]:
     """Compute a block, unless its file is there; gives the facts in it."""
     place, area = block.place, block.area
-    if place.version != __version__:
-        raise ClusterError(f"{worker()} has pysw_cl {__version__}, the client {place.version}")
     _, problem = _job_at(place.folder, place.job, place.minus, place.beat)
     known = facts_of(place, area)
     if known is not None:
@@ -250,24 +234,10 @@ class _Noted:
         self._sink.write(start, here)
 
 
-def worker() -> str:
-    """The name of this process, which file names can have."""
-    return f"{socket.gethostname()}-{os.getpid()}"
-
-
-def address() -> str:
-    """The address of this worker, or its name where it has none."""
-    dask = sys.modules.get("distributed")
-    with suppress(ValueError):
-        return worker() if dask is None else str(dask.get_worker().address)
-    return worker()
-
-
 def _unique() -> str:
     return f".{worker()}-{threading.get_ident()}.part"
 
 
-@_told()
 def traced(place: Place, cuts: Cuts, there: Collection[Corner], end: Hit) -> FoundPath:
     """The path to ``end``, through the blocks that are there (`Cuts.grid`)."""
     job, problem = _job_at(place.folder, place.job, place.minus, place.beat)

@@ -12,7 +12,6 @@ from itertools import pairwise
 from pathlib import Path as FilePath
 from typing import Any
 
-from .._version import __version__
 from ..checkpoint.container import (
     DamagedFile,
     SealedFile,
@@ -113,8 +112,6 @@ class Place:
     plan: Any = None
     #: Do workers see the folder?  Else they have its files in one of their own.
     shared: bool = True
-    #: The version of the client.
-    version: str = __version__
 
     def path(self, area: Area) -> FilePath:
         """The file of a block."""

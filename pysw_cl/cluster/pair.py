@@ -7,12 +7,11 @@ may be lost: whoever goes on finds the blocks that are done."""
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, Future
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from itertools import chain, pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +25,7 @@ from ..drivers.band_doubling import Banded
 from ..drivers.job import Job
 from ..drivers.problem import FoundPath, Problem
 from ..drivers.resources import AlignResources
-from ..errors import ClusterError, DeviceError, RecomputedWarning, warn
+from ..errors import ClusterError
 from ..planning.facts import DeviceFacts
 from ..planning.geometry import cuts
 from ..planning.model.cluster import Cluster
@@ -38,11 +37,11 @@ from ..tiles.edges import DeviceEdge, Edge, Source
 from ..tiles.executors import next_tile
 from ..tiles.graph import SweepState, TileRow
 from ..tiles.slabs import BestCells, Slab, Slabs
-from ..tiles.tile import Area, Hit, Span, TileJob, TileResult
+from ..tiles.tile import Area, Hit, Span, TileJob
 from .blocks import Block, computed, facts_of, forget, receive, sent_back, traced
 from .files import Corner, Cuts, FileEdge, Level, Place
 from .survey import surveyed
-from .workers import LOOK, TRIES, Workers, lost
+from .workers import LOOK, Task, Workers
 
 #: Special lines of a side, about.
 LINES = 16
@@ -78,8 +77,7 @@ class ClusterStrand(SavedStrand):
     outline: Callable[[], Outline]
     #: Is the checkpoint kept, for a later run?
     kept: bool
-    #: The workers that failed, and the blocks whose files are there.
-    avoid: list[str] = field(default_factory=list)
+    #: The blocks whose files are there.
     there: set[Corner] = field(default_factory=set)
 
     @property
@@ -127,23 +125,17 @@ class ClusterStrand(SavedStrand):
         return Swept(problem.best_end(state.result.hits), tiles, None, state.result)
 
     def path(self, of: Search, end: Hit) -> FoundPath | None:
-        place, where, tries = self.place(of), self._cuts(of), 0
+        given = self.place(of), self._cuts(of), self.there, end
         if not self.shared:  # the edges are here
-            return traced(replace(place, shared=True), where, self.there, end)
+            return traced(replace(given[0], shared=True), *given[1:])
         with self._advice():
-            while True:
-                one = self.workers.submit(
-                    traced, place, where, self.there, end, name="path", avoid=self.avoid
-                )
-                try:
-                    while not self.workers.wait([one]):
-                        pass
-                    return one.result()
-                except Exception as error:
-                    tries += 1
-                    self.check(error, tries)
-                finally:
-                    one.cancel()
+            task = Task(self.workers, lambda _: self.workers.submit(traced, *given, name="path"))
+            try:
+                while not task.done():
+                    self.workers.wait(task.running)
+                return task.result()
+            finally:
+                task.cancel()
 
     @contextmanager
     def _advice(self) -> Iterator[None]:
@@ -159,20 +151,6 @@ class ClusterStrand(SavedStrand):
         scoring, local = of.job.scoring, of.problem.is_local
         one = self.outline()
         return Given(one.plan, scoring, local, one.facts, Seen(scoring.source.few))
-
-    def check(self, error: BaseException, tries: int) -> None:
-        """Raise the error of a task unless another worker may do it."""
-        where = getattr(error, "worker", "")
-        failed = bool(where) or isinstance(error, DeviceError)
-        if where and where not in self.avoid:
-            self.avoid.append(where)
-            warn(f"worker {where} failed, others go on: {error}", RecomputedWarning)
-        if isinstance(error, BrokenExecutor):
-            raise ClusterError(str(error)) from error
-        if not failed and not lost(error):
-            raise error
-        if tries >= TRIES:
-            raise ClusterError(f"workers fail again and again: {error}") from error
 
     def _cuts(self, of: Search) -> Cuts:
         """Where the matrix is cut: as an earlier run did."""
@@ -211,15 +189,11 @@ def cluster_strands(
 
 
 class Begun(NamedTuple):
-    """A block that is computed, and since when."""
+    """A block that workers compute."""
 
     row: TileRow
     area: Area
-    job: TileJob
-    since: float = 0.0
-
-    def now(self) -> Begun:
-        return self._replace(since=time.monotonic())
+    task: Task[Any]
 
 
 class OnWorkers:
@@ -238,79 +212,56 @@ class OnWorkers:
         self._ways = {place: int(cells) for place, cells in every}
         #: The files of blocks that earlier runs have computed.
         self._files = {*Path(self._place.part).glob("tile-*")}
-        #: How often each block failed, and the longest that one took, in seconds.
-        self._tries, self._longest = Counter[Area](), 0.0
-        #: How often one after the other had not been sent the job.
-        self._unsent = 0
+        #: The longest that a block took, in seconds.
+        self._longest = 0.0
 
     def __call__(self, rows: Iterator[TileRow]) -> None:
-        left, again, running = (
-            dict[TileRow, list[Area]](),
-            list[Begun](),
-            dict[Future[Any], Begun](),
-        )
+        left, running = dict[TileRow, list[Area]](), list[Begun]()
         try:
             while True:
-                busy, most = {one.row for one in [*running.values(), *again]}, self._workers.count()
-                begun = None
+                found, most = None, self._workers.count()
                 if len(running) <= most + most // 4:
-                    begun = again.pop() if again else self._next(rows, left, busy)
-                if begun is not None:
-                    path = self._place.path(begun.area)
+                    busy = {one.row for one in running}
+                    found = next_tile(rows, left, busy, self._hurry)
+                if found is not None:
+                    row, area, job = found
                     # (a file is not looked for before it is there, or a host may not see it soon)
-                    known = facts_of(self._place, begun.area) if path in self._files else None
-                    if known is None:
-                        running[self._submit(begun)] = begun.now()
+                    is_there = self._place.path(area) in self._files
+                    known = facts_of(self._place, area) if is_there else None
+                    if known is not None:
+                        self._take(row, area, known)
                     else:
-                        self._take(begun, known)
+                        task = Task(self._workers, partial(self._submit, area, job))
+                        running.append(Begun(row, area, task))
                 elif not running:
                     return
-                elif (slow := self._slow(running, most)) is not None:
-                    running[self._submit(slow)] = slow.now()
                 else:
-                    for done in self._workers.wait(running):
-                        begun = running.pop(done, None)
-                        if begun is None:  # its block was done at the same time elsewhere
-                            continue
-                        same = [k for k, one in running.items() if one.area == begun.area]
-                        facts = self._result(done, begun.area)
-                        if facts is not None:
-                            self._longest = max(self._longest, time.monotonic() - begun.since)
-                            self._take(begun, facts)
-                            for other in same:  # it is late
-                                del running[other]
-                                other.cancel()
-                            self._stop_if_late()
-                        elif not same:
-                            again.append(begun)
+                    self._hasten([one.task for one in running], most)
+                    self._workers.wait([future for one in running for future in one.task.running])
+                    for one in [one for one in running if one.task.done()]:
+                        running.remove(one)
+                        self._computed(one)
         finally:
             for one in running:
-                one.cancel()
+                one.task.cancel()
 
-    def _next(
-        self, rows: Iterator[TileRow], left: dict[TileRow, list[Area]], busy: set[TileRow]
-    ) -> Begun | None:
-        found = next_tile(rows, left, busy, self._hurry)
-        return None if found is None else Begun(*found)
-
-    def _slow(self, running: dict[Future[Any], Begun], most: int) -> Begun | None:
-        """A block that takes much longer than any before, while workers are idle."""
-        areas = Counter(one.area for one in running.values())
-        oldest = min(running.values(), key=lambda one: one.since)
+    def _hasten(self, running: list[Task[Any]], most: int) -> None:
+        """Begin a block that takes much longer than any before once more, if workers are idle."""
+        oldest = min(running, key=lambda task: task.since)
         late = time.monotonic() - oldest.since > SLOW * max(LOOK, self._longest)
-        return oldest if late and len(running) < most and areas[oldest.area] == 1 else None
+        if late and sum(len(one.running) for one in running) < most and len(oldest.running) == 1:
+            oldest.begin_once_more()
 
-    def _submit(self, begun: Begun) -> Future[Any]:
-        area, job = begun.area, begun.job
+    def _submit(self, area: Area, job: TileJob, lacked: int) -> Future[Any]:
+        if lacked:  # a worker came later
+            self._strand.send(self._of)
         top = self._stored(job.above) if area.row else None
         left = self._stored(job.left) if area.column else None
         edges = job.best, job.threshold, job.after, job.bottom, job.right, job.rows, job.columns
         block = Block(self._place, area, job.corner, top, left, *edges)
         name, first = f"tile-{area.row}-{area.column}", self._hurry(area)
         task: Any = computed if self._strand.shared else sent_back
-        return self._workers.submit(
-            task, block, name=name, priority=first, avoid=self._strand.avoid
-        )
+        return self._workers.submit(task, block, name=name, priority=first)
 
     def _hurry(self, area: Area) -> int:
         return self._ways[area[::2]]
@@ -320,51 +271,37 @@ class OnWorkers:
             return self._level
         return edge if self._strand.shared else edge.packed()
 
-    def _result(self, done: Future[Any], area: Area) -> dict[str, Any] | None:
-        """What a task gives; None: its worker failed, and another one does it."""
-        try:
-            found: Any = done.result()
-            if self._strand.shared:
-                return dict(found)
-            if found is None:  # a worker that came later
-                self._unsent += 1
-                if self._unsent > TRIES + self._workers.count():
-                    raise ClusterError("workers cannot write what they are sent of the job")
-                self._strand.send(self._of)
-                return None
-            self._unsent, (facts, content) = 0, found
+    def _computed(self, begun: Begun) -> None:
+        row, area, task = begun
+        facts = task.result()
+        self._longest = max(self._longest, time.monotonic() - task.since)
+        self._of.engine.failures.retried += task.failed
+        if not self._strand.shared:
+            facts, content = facts
             path = self._place.path(area)
             with to_write(path):
                 path.with_name(path.name + ".part").write_bytes(content)
                 path.with_name(path.name + ".part").replace(path)
-            return dict(facts)
-        except BaseException as error:
-            self._tries[area] += 1
-            self._strand.check(error, self._tries[area])
-            self._of.engine.failures.retried += 1
-            return None
+        engine = self._of.engine
+        if engine.spans is not None:
+            now = time.perf_counter()
+            began = now - (facts["ended"] - facts["begun"])
+            engine.spans.append(Span(facts["worker"], began, now, "sweep", area))
+        self._take(row, area, facts)
+        # not for blocks of earlier runs: each run does some more
+        run = self._strand.run
+        if run.late():
+            raise run.stopped(f"a part of the blocks{run.store.what} is")
 
-    def _take(self, begun: Begun, facts: dict[str, Any]) -> None:
-        area, engine = begun.area, self._of.engine
+    def _take(self, row: TileRow, area: Area, facts: dict[str, Any]) -> None:
+        engine, path = self._of.engine, self._place.path(area)
         self._strand.there.add(area[::2])
-        path = self._place.path(area)
         edges = {
             name: FileEdge(path, name, cells, facts["highest"][name])
             for name, cells in sized(area, facts["highest"]).items()
         }
         engine.peak_bytes = max(engine.peak_bytes, facts["device_bytes"])
-        if engine.spans is not None and begun.since:
-            now = time.perf_counter()
-            began = now - (facts["ended"] - facts["begun"])
-            engine.spans.append(Span(facts["worker"], began, now, "sweep", area))
-        result: TileResult = result_of({**facts, "edges": edges}, edges)
-        begun.row.take(area, result)
-
-    def _stop_if_late(self) -> None:
-        """Not for blocks of earlier runs: each run does some more."""
-        run = self._strand.run
-        if run.late():
-            raise run.stopped(f"a part of the blocks{run.store.what} is")
+        row.take(area, result_of({**facts, "edges": edges}, edges))
 
 
 def sized(area: Area, names: dict[str, int]) -> dict[str, int]:

@@ -11,7 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, CancelledError, Future
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import partial
@@ -21,13 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._version import __version__
 from ..drivers.options import Resources
-from ..errors import ClusterError, FormatError, InputError, RecomputedWarning, warn
+from ..errors import FormatError, InputError, RecomputedWarning, warn
 from ..results.stats import Stats
-from .blocks import worker
 from .devices import own_device
-from .workers import ANSWER, LOOK, TRIES, Workers, lost
+from .survey import surveyed
+from .workers import Task, Workers
 
 #: What a part gives: some value, and what it cost.
 Result = tuple[Any, Stats]
@@ -60,6 +59,8 @@ class Shared:
     ) -> None:
         self._content, self._make, self._whole = _packed((make, given)), make, whole
         self.key = hashlib.sha256(self._content).hexdigest()
+        #: The device of the workers.
+        self.device = next((one.device for one in given if isinstance(one, Resources)), "auto")
 
     def sent(self, lacked: int, first: bool) -> tuple[bytes | None, bool]:
         """What is sent with a part whose worker ``lacked`` what was sent so many times, and whether
@@ -72,15 +73,8 @@ class Shared:
         return self._content, self._whole is not None
 
 
-def _check(where: str, version: str, client: str = __version__) -> None:
-    """Raise ClusterError if a worker has another version than the client."""
-    if version != client:
-        raise ClusterError(f"worker {where} has pysw_cl {version}, and the client {client}")
-
-
-def computed(version: str, key: str, content: bytes | None, more: bool, part: bytes) -> Any:
+def computed(key: str, content: bytes | None, more: bool, part: bytes) -> Any:
     """Compute a part at a worker; None: this lacks what the parts have in common."""
-    _check(worker(), __version__, version)  # it may have come later
     kept: dict[str, Any] = vars(_own)
     made = kept.pop(key, None)
     try:
@@ -108,47 +102,6 @@ def _here(one: Any) -> Any:
     return replace(one, device=own_device(one.device)) if isinstance(one, Resources) else one
 
 
-class _Part:
-    """A part that is under way, or done.  ``begin`` is told what its worker lacked so far."""
-
-    def __init__(self, begin: Callable[[int], Future[Any]]) -> None:
-        self._begin, self._lacked, self._lost, self.future = begin, 0, 0, begin(0)
-
-    def done(self) -> bool:
-        """Is its result there, or an error of its own?  Else it is under way, perhaps anew."""
-        if not self.future.done():
-            return False
-        error = self._error()
-        if error is None and self.future.result() is None:
-            self._lacked += 1
-        elif error is not None and lost(error) and self._lost < TRIES:
-            self._lost += 1
-        else:
-            return True
-        self.future = self._begin(self._lacked)
-        return False
-
-    def _error(self) -> BaseException | None:
-        try:
-            return self.future.exception()
-        except CancelledError as error:
-            return error
-
-    def result(self, seconds: float) -> Result:
-        """What it gives, with the seconds that it took here."""
-        error = self._error()
-        if isinstance(error, BrokenExecutor | ImportError) or (error and lost(error)):
-            raise ClusterError(f"a worker ended, or lacks what it needs: {error!r}") from error
-        if error is not None:
-            raise error
-        value, stats = self.future.result()
-        stats.seconds = seconds
-        if stats.recomputed or stats.failed:
-            said = f"{stats.recomputed:,} paths again, without {stats.failed}"
-            warn(f"a worker had faults and computed {said}; see its log", RecomputedWarning)
-        return value, stats
-
-
 def in_order(
     workers: Workers,
     shared: Shared,
@@ -162,23 +115,14 @@ def in_order(
     Some parts a worker are under way, and no others are read; what is wrong with reading is raised
     behind the parts that were read.  Those whose workers are lost are computed again, and those
     that are left when the caller ends are cancelled.  Raises ClusterError without workers."""
-    until = time.monotonic() + ANSWER
-    while not (count := workers.count()):
-        if time.monotonic() > until:
-            raise ClusterError(f"the cluster has had no workers for {ANSWER} s")
-        time.sleep(LOOK / 10)
-    try:  # what is not there ends a worker of Dask that is sent a task
-        versions = workers.everywhere(eval, "__import__('pysw_cl.cluster.parts').__version__")
-    except ImportError as error:
-        raise ClusterError(f"a worker has no pysw_cl {__version__}: {error}") from error
-    for where, version in versions.items():
-        _check(where, version)
-    running, begun, most, since = deque[tuple[Any, _Part]](), 0, AHEAD * count, time.perf_counter()
+    surveyed(workers, None, shared.device, None)
+    count = max(1, workers.count())
+    running, begun, most, since = deque[tuple[Any, Any]](), 0, AHEAD * count, time.perf_counter()
     source: Iterator[Any] | None = iter(parts)
     failed: Exception | None = None
 
     def begin(number: int, packed: bytes, lacked: int) -> Future[Any]:
-        given = __version__, shared.key, *shared.sent(lacked, number < count), packed
+        given = shared.key, *shared.sent(lacked, number < count), packed
         name = getattr(task, "__name__", "part")
         return workers.submit(computed, *given, name=name, priority=-number)
 
@@ -188,7 +132,8 @@ def in_order(
             if source is not None and room:
                 try:
                     what, given = next(source)
-                    running.append((what, _Part(partial(begin, begun, _packed((task, given))))))
+                    packed = _packed((task, given))
+                    running.append((what, Task(workers, partial(begin, begun, packed))))
                     begun += 1
                 except StopIteration:
                     source = None
@@ -198,17 +143,25 @@ def in_order(
             if there and there[0]:
                 what, one = running.popleft()
                 took, since = time.perf_counter() - since, time.perf_counter()
-                yield what, partial(one.result, took)
+                yield what, partial(_result, one, took)
             elif running and not room:
-                workers.wait(
-                    [one.future for (_, one), done in zip(running, there, strict=True) if not done]
-                )
+                workers.wait([future for _, one in running for future in one.running])
                 most = AHEAD * max(1, workers.count())
         if failed is not None:
             raise failed
     finally:
         for _, one in running:
-            one.future.cancel()
+            one.cancel()
+
+
+def _result(one: Task[Result], seconds: float) -> Result:
+    """What a part gives, with the seconds that it took here."""
+    value, stats = one.result()
+    stats.seconds = seconds
+    if stats.recomputed or stats.failed:
+        said = f"{stats.recomputed:,} paths again, without {stats.failed}"
+        warn(f"a worker had faults and computed {said}; see its log", RecomputedWarning)
+    return value, stats
 
 
 def part_cells(cells: int, workers: Workers) -> int:

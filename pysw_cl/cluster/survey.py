@@ -12,9 +12,8 @@ from .._version import __version__
 from ..engines.registry import engine_for
 from ..errors import ClusterError, PyswError
 from ..planning.facts import UNLIMITED, DeviceFacts
-from .blocks import worker
 from .devices import own_device
-from .workers import ANSWER, LOOK, Workers
+from .workers import ANSWER, LOOK, Workers, worker
 
 
 @dataclass(frozen=True)

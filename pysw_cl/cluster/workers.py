@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import sys
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterator
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    wait,
+)
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
-from ..errors import ClusterError, PyswError
+from .._version import __version__
+from ..errors import ClusterError, DeviceError, PyswError, RecomputedWarning, warn
 
 T = TypeVar("T")
 #: Seconds for which a scheduler is looked for, and for which one that went away may come back.
@@ -27,6 +38,8 @@ class Workers:
 
     def __init__(self, executor: Executor, client: Any = None) -> None:
         self._executor, self._client, self._seen = executor, client, time.monotonic()
+        #: The workers that failed: others do their tasks.
+        self._failed = list[str]()
 
     def count(self) -> int:
         """The tasks that run at once now; 0: no worker is there, or no scheduler, which may come
@@ -38,25 +51,24 @@ class Workers:
         return 0
 
     def submit(
-        self,
-        task: Callable[..., T],
-        *given: Any,
-        name: str,
-        priority: int = 0,
-        avoid: Collection[str] = (),
+        self, task: Callable[..., T], *given: Any, name: str, priority: int = 0
     ) -> Future[T]:
         """Begin ``task(*given)``; of those that wait the one of the highest ``priority`` is next.
-        ``name``: what a dashboard calls it.  ``avoid``: workers that do not do it if others can."""
+        ``name``: what a dashboard calls it."""
         if self._client is None:
             with _answering():
-                return self._executor.submit(task, *given)
-        more = {"key": f"{name}-{uuid.uuid4().hex[:8]}", "priority": priority, "pure": False}
+                return self._executor.submit(at_worker, __version__, task, *given)
+        more: dict[str, Any] = {
+            "key": f"{name}-{uuid.uuid4().hex[:8]}",
+            "priority": priority,
+            "pure": False,
+        }
         quiet = {"distributed.admin.large-graph-warning-threshold": "1TB"}
         with _answering(), import_module("dask").config.set(quiet):
-            if avoid:
-                others = [one for one in self._client.nthreads() if one not in avoid]
+            if self._failed:
+                others = [one for one in self._client.nthreads() if one not in self._failed]
                 more |= {"workers": others, "allow_other_workers": True} if others else {}
-            return self._executor.submit(task, *given, **more)
+            return self._executor.submit(at_worker, __version__, task, *given, **more)
 
     def wait(self, running: Collection[Future[T]]) -> set[Future[T]]:
         """Those that are done, once there are some, or after a moment.  Raises ClusterError if the
@@ -67,6 +79,21 @@ class Workers:
         if now > self._seen + AWAY:
             raise ClusterError(f"the cluster has had no scheduler or no worker for {AWAY} s")
         return set(done)
+
+    def final(self, error: BaseException, tries: int) -> BaseException | None:
+        """What to raise for the error of a task that was begun so often; None: another worker may
+        do it."""
+        where = getattr(error, "worker", "")
+        if where and where not in self._failed:
+            self._failed.append(where)
+            warn(f"worker {where} failed, others go on: {error}", RecomputedWarning)
+        if isinstance(error, BrokenExecutor | ImportError):
+            return ClusterError(f"a worker ended, or lacks what it needs: {error!r}")
+        gone = isinstance(error, CancelledError | OSError) or type(error).__name__ == "KilledWorker"
+        gone = isinstance(error, DeviceError) if isinstance(error, PyswError) else gone
+        if not (where or gone):
+            return error
+        return ClusterError(f"workers fail again and again: {error}") if tries >= TRIES else None
 
     def everywhere(self, task: Callable[..., T], *given: Any) -> dict[str, T]:
         """What ``task(*given)`` gives at each worker, as `answers`; raises what it does at one."""
@@ -94,6 +121,77 @@ class Workers:
             return self._client.run_on_scheduler(config.get, name)
 
 
+class Task(Generic[T]):
+    """A task at workers, which is begun anew where its worker fails, or where that lacks something:
+    then it gives None.  ``begin(lacked)`` submits it, told how often a worker lacked something."""
+
+    def __init__(self, workers: Workers, begin: Callable[[int], Future[T | None]]) -> None:
+        self._workers, self._begin = workers, begin
+        self._found: T | None = None
+        self._error: BaseException | None = None
+        self._lacked = 0
+        #: How often its worker failed; when it was begun first; as what it is under way.
+        self.failed, self.since, self.running = 0, time.monotonic(), [begin(0)]
+
+    def begin_once_more(self) -> None:
+        """Have another worker do it, too: the first one is late."""
+        self.running.append(self._begin(self._lacked))
+
+    def done(self) -> bool:
+        """Is its result there, or an error of its own?  Else it is under way, perhaps anew."""
+        for one in [one for one in self.running if one.done()]:
+            self.running.remove(one)
+            try:
+                self._found = one.result() if self._found is None else self._found
+                self._lacked += self._found is None
+            except BaseException as error:
+                self.failed += 1
+                self._error = self._workers.final(error, self.failed)
+            if self._lacked > TRIES:
+                self._error = ClusterError("workers cannot write what they are sent of the job")
+        if self._found is None and self._error is None:
+            self.running = self.running or [self._begin(self._lacked)]
+            return False
+        self.cancel()
+        return True
+
+    def result(self) -> T:
+        """Its result, or its error, once it is done."""
+        if self._found is None:
+            assert self._error is not None
+            raise self._error
+        return self._found
+
+    def cancel(self) -> None:
+        while self.running:
+            self.running.pop().cancel()
+
+
+def at_worker(version: str, task: Callable[..., T], *given: Any) -> T:
+    """``task(*given)`` at a worker.  The errors that say that it cannot do it name it, so that
+    others do; so does that for another ``version`` than the client's."""
+    try:
+        if version != __version__:
+            raise ClusterError(f"{worker()} has pysw_cl {__version__}, and the client {version}")
+        return task(*given)
+    except (DeviceError, ClusterError) as error:
+        error.worker = address()
+        raise
+
+
+def worker() -> str:
+    """The name of this process, which file names can have."""
+    return f"{socket.gethostname()}-{os.getpid()}"
+
+
+def address() -> str:
+    """The address of this worker, or its name where it has none."""
+    dask = sys.modules.get("distributed")
+    with suppress(ValueError):
+        return worker() if dask is None else str(dask.get_worker().address)
+    return worker()
+
+
 @contextmanager
 def _answering() -> Iterator[None]:
     """Raise ClusterError where a scheduler does not answer, or an executor is broken or shut
@@ -104,13 +202,6 @@ def _answering() -> Iterator[None]:
         raise
     except (OSError, RuntimeError, NotImplementedError) as error:
         raise ClusterError(f"the cluster does not answer: {error!r}") from error
-
-
-def lost(error: BaseException) -> bool:
-    """Did a task fail because of its worker, so that another one may do it?"""
-    if isinstance(error, PyswError):
-        return False
-    return isinstance(error, CancelledError | OSError) or type(error).__name__ == "KilledWorker"
 
 
 @contextmanager

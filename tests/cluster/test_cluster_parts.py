@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,8 @@ import pytest
 import pysw_cl
 from pysw_cl import Database, align_many, score_matrix, search
 from pysw_cl.cli.main import main
-from pysw_cl.cluster import parts
-from pysw_cl.cluster.parts import AHEAD, Shared, computed, in_order, spans
+from pysw_cl.cluster import parts, survey
+from pysw_cl.cluster.parts import AHEAD, Shared, in_order, spans
 from pysw_cl.cluster.workers import TRIES, Workers
 from pysw_cl.errors import ClusterError, InputError, LettersWarning, SequenceError
 from pysw_cl.results.stats import Stats
@@ -40,7 +41,6 @@ class Late(Workers):
     """Two workers that compute one task whenever somebody waits: by default the last one first."""
 
     which = -1
-    version: str | None = pysw_cl.__version__
 
     def __init__(self) -> None:
         super().__init__(ThreadPoolExecutor(1))
@@ -49,12 +49,6 @@ class Late(Workers):
 
     def count(self) -> int:
         return 2
-
-    def everywhere(self, task: Any, *given: Any) -> dict[str, Any]:
-        if self.version is None:
-            raise ModuleNotFoundError
-        assert task(*given) == pysw_cl.__version__
-        return {"one": self.version}
 
     def submit(self, task: Any, *given: Any, name: str, priority: int = 0) -> Future[Any]:
         future = Future[Any]()
@@ -108,9 +102,9 @@ def test_results_come_in_order_and_few_parts_are_read(workers: Late) -> None:
 def test_lost_parts_are_computed_again(workers: Late) -> None:
     assert [*taken(workers, [(0,), (1, 3), (2, 1), (3,)])] == [0, 1, 4, 9]
     assert workers.begun == 8
-    with pytest.raises(ClusterError, match="a worker ended"):
-        [*taken(workers, [(4, TRIES + 1)])]
-    assert begun[4] == TRIES + 1
+    with pytest.raises(ClusterError, match="again and again: part 4"):
+        [*taken(workers, [(4, TRIES)])]
+    assert begun[4] == TRIES
 
 
 def test_an_error_comes_in_its_turn_and_ends_the_rest(workers: Late) -> None:
@@ -154,12 +148,13 @@ def test_what_parts_share_is_sent_once_to_each_worker(workers: Late) -> None:
     assert 9 <= workers.begun < 18  # the last of the window were begun before anybody had it
 
 
-def test_another_version_is_named() -> None:
-    with pytest.raises(ClusterError, match=f"has pysw_cl {pysw_cl.__version__}.*client 0.0.1"):
-        computed("0.0.1", "", None, False, b"")
-    workers = Late()
-    for found, said in (("0.0.1", "has pysw_cl 0.0.1, and the client"), (None, "has no pysw_cl")):
-        workers.version = found
+def test_workers_that_cannot_are_named(workers: Late, monkeypatch: pytest.MonkeyPatch) -> None:
+    for change, said in (
+        ({"version": "0.0.1"}, "has pysw_cl 0.0.1"),
+        ({"fault": "no"}, "this: no"),
+    ):
+        answer = replace(survey.Survey(pysw_cl.__version__, ""), **change)
+        monkeypatch.setattr(survey, "survey", lambda *given, answer=answer: answer)
         with pytest.raises(ClusterError, match=said):
             next(taken(workers, [(1,)]))
 

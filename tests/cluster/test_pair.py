@@ -75,7 +75,7 @@ class Told(ThreadPoolExecutor):
 
     def submit(self, task: Any, /, *given: Any, **named: Any) -> Future[Any]:
         def run() -> Any:
-            self._before(task, *given)
+            self._before(*(given[1:] if task is workers.at_worker else (task, *given)))
             return task(*given)
 
         return super().submit(run)
@@ -469,19 +469,19 @@ def test_a_worker_whose_device_fails_is_avoided(monkeypatch: pytest.MonkeyPatch)
     avoided: list[list[str]] = []
     real = workers.Workers.submit
 
-    def submit(self: Any, task: Any, *given: Any, avoid: Any = (), **named: Any) -> Any:
-        avoided.append([*avoid])
-        return real(self, bad if task is blocks.computed and not avoid else task, *given, **named)
+    def submit(self: Any, task: Any, *given: Any, **named: Any) -> Any:
+        avoided.append([*self._failed])
+        fails = task is blocks.computed and not self._failed
+        return real(self, bad if fails else task, *given, **named)
 
     monkeypatch.setattr(workers.Workers, "submit", submit)
     with ThreadPoolExecutor(2) as executor, pytest.warns(RecomputedWarning, match="others go on"):
         found = pysw_cl.align(A, B, plan=PLAN, cluster=executor)
     assert key(found) == key(pysw_cl.align(A, B))
-    assert avoided[-1] == [blocks.worker()]
+    assert avoided[-1] == [workers.worker()]
     assert found.stats.retried
 
 
-@blocks._told()
 def bad(*given: Any) -> None:
     raise DeviceError("gone")
 
@@ -490,10 +490,10 @@ def test_a_worker_that_comes_late_and_cannot(tmp_path: Path) -> None:
     place = Place(str(tmp_path), str(tmp_path), "key", False, None)
     area = Area(0, 1, 0, 1)
     block = blocks.Block(place, area, 0, None, None, True, None, None, False, False, (), ())
-    for one, message in (
-        (block, "does not see"),
-        (replace(block, place=replace(place, version="0")), "the client 0"),
+    for version, message in (
+        (pysw_cl.__version__, "does not see"),
+        ("0", f"has pysw_cl {pysw_cl.__version__}, and the client 0"),
     ):
         with pytest.raises(ClusterError, match=message) as error:
-            blocks.computed(one)
-        assert error.value.worker == blocks.worker()
+            workers.at_worker(version, blocks.computed, block)
+        assert error.value.worker == workers.worker()
