@@ -27,6 +27,7 @@ import numpy as np
 from cases import Row, WrongResult, pysw_cl, write_report
 
 from pysw_cl.opencl.device import get_runtime
+from pysw_cl.planning.model.several import as_free, ways_left
 
 #: How many times as fast two workers are, at least.
 BAR = 1.8
@@ -78,10 +79,38 @@ def facts(found: Any) -> Any:
     return [[(one.number, one.score, one.query_end, one.expect) for one in hits] for hits in found]
 
 
-def waiting(found: Any, seconds: float) -> float:
-    """The share of the time for which two workers computed no block of a pair."""
+def idle(found: Any, seconds: float) -> tuple[float, float]:
+    """The share of the time for which two workers computed no block of a pair, and that which the
+    scheduler and edges took: what is beyond the time that as long blocks take two devices."""
     spans = found.stats.spans if isinstance(found, pysw_cl.Alignment) else []
-    return 1 - sum(one.end - one.begin for one in spans) / (2 * seconds) if spans else 0.0
+    rows = dict[int, list[float]]()
+    for one in sorted(spans, key=lambda one: one.area):
+        rows.setdefault(one.area.row, []).append(one.end - one.begin)
+    blocks = [*rows.values()]
+    if not blocks:
+        return 0.0, 0.0
+    best = as_free(blocks, 2, hurry=ways_left(blocks))
+    return 1 - sum(map(sum, blocks)) / (2 * seconds), 1 - best / seconds
+
+
+def alone(letters: int) -> float:
+    """The seconds of a pair that a worker aligns by itself."""
+    a, b = (texts(seed, 1, letters, letters, "ACGT")[0] for seed in (5, 6))
+    started = time.perf_counter()
+    pysw_cl.align(a, b, output="ends", prune=False)
+    return time.perf_counter() - started
+
+
+def of_machine(pool: Executor, runs: int) -> float:
+    """How many times as much two workers do at once as one does that are not connected at all: no
+    more can be had of this machine."""
+    letters = [400_000] * 2
+    list(pool.map(alone, letters))
+    once, both = list[float](), list[float]()
+    for _ in range(runs):
+        once += [pool.submit(alone, letters[0]).result()]
+        both += [max(pool.map(alone, letters))]
+    return 2 * median(once) / median(both)
 
 
 CASES: dict[str, Callable[[bool], Case]] = {"align_many": many, "search": search, "pair": pair}
@@ -103,11 +132,11 @@ def rows_of(args: argparse.Namespace, pool: Executor) -> Iterator[Row]:
         if facts(results[True]) != facts(results[False]):
             raise WrongResult(f"{name}: workers give another result")
         one, two = (median(some) for some in seconds.values())
-        idle = waiting(results[True], seconds[True][-1])
+        waits, beside = idle(results[True], seconds[True][-1])
         yield {
             "name": name, "cells": cells, "one_seconds": one, "two_seconds": two,
             "gcups": cells / two / 1e9, "ratio": one / two, "bar": BAR,
-            "waiting": idle,
+            "waiting": waits, "scheduler_and_edges": beside,
         }  # fmt: skip
 
 
@@ -121,11 +150,13 @@ def main() -> int:
     rows, spawn = [], multiprocessing.get_context("spawn")
     print(f"{'':12} {'one':>9} {'two':>9} {'GCUPS':>7} {'ratio':>6}")
     with ProcessPoolExecutor(2, mp_context=spawn) as pool:
+        print(f"two pairs at once, unconnected: {of_machine(pool, args.runs):.2f}", flush=True)
         for row in rows_of(args, pool):
             rows.append(row)
             times = f"{row['one_seconds']:7.2f} s {row['two_seconds']:7.2f} s {row['gcups']:7.2f}"
             missed = "" if row["ratio"] >= BAR else f"  below {BAR}"
-            idle = f"  workers wait {row['waiting']:.1%}" if row["waiting"] else ""
+            idle = f"  workers wait {row['waiting']:.1%}, {row['scheduler_and_edges']:.1%} of "
+            idle = f"{idle}the time for scheduler and edges" if row["waiting"] else ""
             print(f"{row['name']:12} {times} {row['ratio']:6.2f}{idle}{missed}", flush=True)
     if args.json is not None:
         write_report(args.json, get_runtime("cpu").info, rows)
