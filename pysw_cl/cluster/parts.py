@@ -172,7 +172,7 @@ def part_cells(cells: int, workers: Workers) -> int:
 def spans(*measures: tuple[NDArray[Any], int]) -> list[slice]:
     """The parts of a list.  A measure is a number for each item, and about how much these are
     together in a part, at most.  Of an empty list there is one part."""
-    steps = [(np.cumsum(sizes) - sizes) // max(1, most) for sizes, most in measures]
-    changes = np.any([np.diff(one) != 0 for one in steps], axis=0)
-    bounds = [0, *(np.flatnonzero(changes) + 1).tolist(), len(steps[0])]
+    shares = np.max([sizes / max(1, most) for sizes, most in measures], axis=0)
+    steps = (np.cumsum(shares) - shares).astype(np.int64)
+    bounds = [0, *(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(steps)]
     return [slice(*both) for both in pairwise(bounds)]
