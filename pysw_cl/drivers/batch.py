@@ -197,6 +197,10 @@ class BatchDriver(Batches):
 
     def _begin_paths(self, part: Part, how: str) -> None:
         """Start the batches of paths, those of far ends in two steps."""
+        large = self._large(part)
+        if large.any():
+            self._begin(part.take(large), "starts", how)
+            part = part.take(~large)
         few = min(self.tuning.first_paths, max(FEW, len(part) // 8))
         far, unknown = self._far(part), not self.paths["all"] and self._looks_near(part)
         if unknown and len(part) >= 4 * few and not part.kept and not far.any():
@@ -212,6 +216,16 @@ class BatchDriver(Batches):
         weighs = self.choose is not None and 2 * self.chosen <= self.scored
         weighs &= part.all_cells > self.tuning.unchosen_cells
         self._begin(part, "score" if weighs else how, how)
+
+    def _large(self, part: Part) -> Bools:
+        """Which pairs are so large that the moves of their group take too much memory?  Those
+        between starts and ends may be few, and long paths mostly need lanes of twice the width, of
+        which a group has half as many, so that all moves fit."""
+        narrow, wide = (self.engine.lanes.pairs(k * self.least_width) for k in (1, 2))
+        most = min(self.tuning.group_moves, self.engine.most_bytes)
+        large = (narrow * part.cells > most) & (wide * part.cells <= 2 * most)
+        able = self.vector and self.engine.local and not self.scoring.by_position
+        return np.asarray(large & able)
 
     def _far(self, part: Part) -> Bools:
         """Of which pairs are the ends found first, and then paths near these ends?  Where targets

@@ -101,6 +101,19 @@ def test_starts_are_found_of_large_pairs_with_short_paths() -> None:
         assert whole < stats.total_cells < 1.05 * whole
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_moves_of_a_whole_group_that_take_too_much_memory(seed: int) -> None:
+    """Those between starts and ends are few."""
+    rng = np.random.default_rng(seed)
+    pairs = random_pairs(rng, match_scoring(1, -3, 5, 2), 70, 40)
+    with tuned({"pairs.group_moves": 1 << 14}):
+        check(pairs, "local", NO_FREE_ENDS, "vector", ["matches", "path"])
+    texts = [tuple(LETTERS[rng.integers(0, 4, 60)] for _ in range(2)) for _ in range(40)]
+    with tuned({"pairs.group_moves": 1 << 16, "pairs.first_paths": 1}):
+        _, stats = align_many_stats(texts, output="path")
+    assert {kind.split("/")[0] for kind in stats.cells} == {"batch"}
+
+
 def test_little_is_near_the_ends_of_random_pairs() -> None:
     rng = np.random.default_rng(2)
     pairs = [(LETTERS[rng.integers(0, 4, 80)], LETTERS[rng.integers(0, 4, 90)]) for _ in range(900)]
