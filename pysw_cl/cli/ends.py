@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..results.formats import FOREIGN, end_of_name, format_of_file
-from ..results.formats.writer import row_of
+from ..results.formats.writer import Row, row_of
 from .asked import check_files, check_output, options_asked, resources_asked, setting_asked, usage
 from .output import running
 from .parser import DEVICE, FORMAT, SCORING, Outfmt
@@ -17,7 +17,6 @@ from .records import counted, every_pair, ranges, sides_of
 if TYPE_CHECKING:
     from ..drivers.options import EndsOptions, Resources
     from ..results.alignment import Alignment
-    from ..results.formats.writer import Row
     from ..sequences.sequence import Sequence
 
 #: What is said where there are many pairs.
