@@ -107,8 +107,6 @@ def run(args: Namespace) -> int:
         tally = Tally(scoring)
         sides = sides_of(args, tally, listed, to.leave_out if args.skip_bad else None)
         pairs = counted((matched_pairs if args.pairs else every_pair)(*sides), searched)
-        if args.picture is not None or args.timeline is not None:
-            pairs = _only(args, pairs)
         results = _rows(args, pairs, to, sides)
         if expects is not None:
             results = map(expects.rows, results)
@@ -120,29 +118,25 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def _only(args: Namespace, pairs: Iterator[Pair]) -> Iterator[Pair]:
-    """The only pair, if any, with a plan for `plot`.  Raises InputError for more."""
-    from ..results.plot import picture_plan
-
-    found = list(islice(pairs, 2))
-    if len(found) > 1:
+def _rows(
+    args: Namespace, pairs: Iterator[Pair], to: Running, sides: tuple[Records, Records]
+) -> Iterator[Iterable[Row]]:
+    """The rows of the results: several pairs go through the batch engine if it can do it.  A
+    picture is of one pair; that of `plot` has a plan of its own.  Raises InputError for more."""
+    first = list(islice(pairs, 2))
+    pairs, several = chain(first, pairs), len(first) > 1
+    if several and (args.picture is not None or args.timeline is not None):
         what = "--timeline" if args.picture is None else "plot"
         raise InputError(
             f"{what} is for one query and one target, and the files have more records; give files "
             "with one record each"
         )
-    for query, target in found if args.picture is not None else ():
-        parts = place(args, "query", query), place(args, "target", target)
-        args.plan = picture_plan(args.plan, *(end - start for start, end in parts))
-    return iter(found)
+    if args.picture is not None:
+        from ..results.plot import picture_plan
 
-
-def _rows(
-    args: Namespace, pairs: Iterator[Pair], to: Running, sides: tuple[Records, Records]
-) -> Iterator[Iterable[Row]]:
-    """The rows of the results: several pairs go through the batch engine if it can do it."""
-    first = list(islice(pairs, 2))
-    pairs, several = chain(first, pairs), len(first) > 1
+        for query, target in first:
+            parts = place(args, "query", query), place(args, "target", target)
+            args.plan = picture_plan(args.plan, *(end - start for start, end in parts))
     if len(first) == 1 and args.top is not None:
         to.tell(
             "note: --top keeps the best targets of each query; for several alignments of one pair, "
