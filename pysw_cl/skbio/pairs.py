@@ -163,31 +163,18 @@ def pair_path(
 ) -> PairAlignPath:
     """The path with these runs of moves.  ``ends``: scikit-bio's flags for leading and trailing
     gaps of the first sequence, then of the second: 2 leaves free end gaps out, with 1 they are
-    there.  A path without free ends has its end gaps already."""
+    there.  A path without free ends has its end gaps already.  No gap of the path is beside an end
+    gap of its kind: the best end is the first of equal ones, and a traceback ends at a border."""
     (i0, i1, j0, j1), (m, n) = span, sizes
     if j1 < n and i1 == m and ends[1] < 2:
-        moves, lengths, j1 = *_joined(moves, lengths, 1, n - j1, False), n
+        moves, lengths, j1 = np.append(moves, _GAPS[1]), np.append(lengths, n - j1), n
     elif i1 < m and j1 == n and ends[3] < 2:
-        moves, lengths, i1 = *_joined(moves, lengths, 2, m - i1, False), m
+        moves, lengths, i1 = np.append(moves, _GAPS[2]), np.append(lengths, m - i1), m
     if j0 and not i0 and ends[0] < 2:
-        moves, lengths, j0 = *_joined(moves, lengths, 1, j0, True), 0
+        moves, lengths, j0 = np.append(_GAPS[1], moves), np.append(j0, lengths), 0
     elif i0 and not j0 and ends[2] < 2:
-        moves, lengths, i0 = *_joined(moves, lengths, 2, i0, True), 0
+        moves, lengths, i0 = np.append(_GAPS[2], moves), np.append(i0, lengths), 0
     return PairAlignPath(lengths, moves, ranges=np.array([[i0, i1], [j0, j1]], np.intp))
-
-
-def _joined(
-    moves: Moves, lengths: Ints, state: int, length: int, first: bool
-) -> tuple[Moves, Ints]:
-    """The runs with one more gap before or after them."""
-    at = 0 if first else -1
-    if len(moves) and moves[at] == state:
-        lengths = lengths.copy()
-        lengths[at] += length
-        return moves, lengths
-    parts: list[Any] = [(_GAPS[state], moves), (np.array([length]), lengths)]
-    both = (np.concatenate(part if first else part[::-1]) for part in parts)
-    return next(both), next(both)
 
 
 def install(device: Any = "auto") -> None:
