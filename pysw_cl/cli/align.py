@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
@@ -95,9 +94,7 @@ def run(args: Namespace) -> int:
             expects = PairExpects(args.db_letters, vars(args), 1 + (args.strand == "both"))
     scoring = options.scoring
     ends = options.free if isinstance(options, ModeOptions) else ()
-    listed, searched = list[tuple[str, int]](), Counter[str]()
-    more = {"targets": listed, "searched": searched, "expects": expects is not None}
-    setting = setting_asked(args, scoring, ends, **more)
+    setting = setting_asked(args, scoring, ends, expects=expects is not None)
     if args.mode == "local":
         warn_of_phase(scoring)
     with usage(args):  # a device that this machine does not have is an error like others
@@ -105,8 +102,8 @@ def run(args: Namespace) -> int:
     with running(args) as to:
         to.begin(args.cluster or args.device, plan)
         tally = Tally(scoring)
-        sides = sides_of(args, tally, listed, to.leave_out if args.skip_bad else None)
-        pairs = counted((matched_pairs if args.pairs else every_pair)(*sides), searched)
+        sides = sides_of(args, tally, setting.targets, to.leave_out if args.skip_bad else None)
+        pairs = counted((matched_pairs if args.pairs else every_pair)(*sides), setting.searched)
         results = _rows(args, pairs, to, sides)
         if expects is not None:
             results = map(expects.rows, results)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -64,16 +63,15 @@ def run(args: Namespace) -> int:
         options = options_asked(args, EndsOptions, output=output)
         plan = with_engine(args.engine, args.plan)
         resources = resources_asked(args, Resources, plan=plan)
-    tally, listed, searched = Tally(options.scoring), list[tuple[str, int]](), Counter[str]()
-    known = {"targets": listed, "searched": searched, "output": "path" if args.paths else "ends"}
-    setting = setting_asked(args, options.scoring, (), **known)
+    tally, shown = Tally(options.scoring), "path" if args.paths else "ends"
+    setting = setting_asked(args, options.scoring, (), output=shown)
     warn_of_phase(options.scoring)
     find: Any = align_top_with if args.places else best_ends_with
     with running(args) as to:
         resources = replace(resources, progress=to.bar)
-        sides = sides_of(args, tally, listed)
+        sides = sides_of(args, tally, setting.targets)
         to.begin_results(args.outfmt.name, setting)
-        pairs = counted(every_pair(*sides), searched)
+        pairs = counted(every_pair(*sides), setting.searched)
         for query, target in to.patiently(pairs, ONE_BY_ONE):
             asked = replace(options, **ranges(args, query, target))
             found = find(query, target, asked, resources, True)
