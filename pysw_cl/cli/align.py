@@ -109,7 +109,7 @@ def run(args: Namespace) -> int:
             results = map(expects.rows, results)
             setting = expects.setting(replace(setting, expects=False))
         to.begin_results(args.outfmt.name, setting)
-        for rows in select(results, args.min_score, args.top):
+        for rows in results if args.top is None else select(results, args.top):
             to.results(rows)
     warn_of_letters(tally)
     return 0
@@ -156,8 +156,8 @@ def _rows(
 def one_by_one(
     args: Namespace, pairs: Iterable[Pair], to: Running, saved: SavedPairs | None
 ) -> Iterator[Iterable[Row]]:
-    """The results, each pair with `align` or `align_top`; what is odd about the input is said by
-    the command, once.  ``saved``: each has a checkpoint."""
+    """The results that score enough, each pair with `align` or `align_top`; what is odd about the
+    input is said by the command, once.  ``saved``: each has a checkpoint."""
     from ..api.align import align_with
     from ..api.top import align_top_with
 
@@ -179,23 +179,17 @@ def one_by_one(
         to.add(result.stats for result in found)
         if args.picture is not None:
             found[0].plot(args.picture)
-        yield list(map(row_of, found))
+        least = args.min_score
+        yield [row_of(one) for one in found if least is None or one.score >= least]
         if args.timeline is not None:
             found[0].plot_timeline(args.timeline)
 
 
-def select(
-    chunks: Iterable[Iterable[Row]], least: float | None, top: int | None
-) -> Iterator[Iterable[Row]]:
-    """The rows that score at least ``least``; with ``top``, of each query, whose rows follow each
-    other, at most so many, the best first, and equal scores in the order they came in."""
+def select(chunks: Iterable[Iterable[Row]], top: int) -> Iterator[list[Row]]:
+    """Of each query, whose rows follow each other, at most ``top``, the best first, and equal
+    scores in the order they came in."""
     best: list[Row] = []
     for chunk in chunks:
-        if least is not None:
-            chunk = [row for row in chunk if row.score >= least]
-        if top is None:
-            yield chunk
-            continue
         done: list[Row] = []
         for _, rows in groupby(chunk, lambda row: id(row.query)):
             some = list(rows)

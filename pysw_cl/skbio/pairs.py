@@ -26,9 +26,6 @@ from ..results.cigar import Ints, Moves, merged, run_lengths
 from ..sequences.view import View
 from .encoding import DELEGATED, Coded, ErrorsOfOurs, NotOurs, encoded
 
-#: Query start and end, target start and end.
-Span = tuple[int, int, int, int]
-
 _GAPS = {state: np.array([state], np.uint8) for state in (1, 2)}
 #: scikit-bio's own functions.
 ORIGINAL: dict[str, Any] = {
@@ -159,12 +156,13 @@ def _small(
 
 
 def pair_path(
-    moves: Moves, lengths: Ints, span: Span, sizes: Sequence[int], ends: Sequence[int]
+    moves: Moves, lengths: Ints, span: Sequence[int], sizes: Sequence[int], ends: Sequence[int]
 ) -> PairAlignPath:
-    """The path with these runs of moves.  ``ends``: scikit-bio's flags for leading and trailing
-    gaps of the first sequence, then of the second: 2 leaves free end gaps out, with 1 they are
-    there.  A path without free ends has its end gaps already.  No gap of the path is beside an end
-    gap of its kind: the best end is the first of equal ones, and a traceback ends at a border."""
+    """The path with these runs of moves.  ``span``: query start and end, target start and end.
+    ``ends``: scikit-bio's flags for leading and trailing gaps of the first sequence, then of the
+    second: 2 leaves free end gaps out, with 1 they are there.  A path without free ends has its end
+    gaps already.  No gap of the path is beside an end gap of its kind: the best end is the first of
+    equal ones, and a traceback ends at a border."""
     (i0, i1, j0, j1), (m, n) = span, sizes
     if j1 < n and i1 == m and ends[1] < 2:
         moves, lengths, j1 = np.append(moves, _GAPS[1]), np.append(lengths, n - j1), n
