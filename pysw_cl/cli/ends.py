@@ -47,7 +47,7 @@ def add_to(commands: Any) -> None:
     parser.declare("scoring", SCORING)
     parser.declare("output", f"-o --paths {FORMAT}")
     parser.declare("run", f"{DEVICE} --engine --plan -q")
-    parser.set_defaults(mode="local", verbose=False, checkpoint=None)
+    parser.set_defaults(mode="local", verbose=False)
 
 
 def run(args: Namespace) -> int:

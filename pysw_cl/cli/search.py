@@ -57,7 +57,6 @@ def add_to(commands: Any) -> None:
     several = "a device as for align, or several at once, such as gpu,cpu, or all (default: auto)"
     parser.declare("run", "--device", help=several)
     parser.declare("run", "--threads --plan --cluster -q")
-    parser.set_defaults(checkpoint=None)
 
 
 def top(text: str) -> int | None:

@@ -147,4 +147,5 @@ def _plain(name: str, column: NDArray[Any]) -> list[Any]:
     values = column.astype(object)
     if name == "identity" or name in COUNTS:
         values[np.isnan(column) if name == "identity" else column == UNKNOWN] = None
-    return values.tolist()
+    found: list[Any] = values.tolist()
+    return found
