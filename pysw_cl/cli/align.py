@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
@@ -95,9 +94,7 @@ def run(args: Namespace) -> int:
             expects = PairExpects(args.db_letters, vars(args), 1 + (args.strand == "both"))
     scoring = options.scoring
     ends = options.free if isinstance(options, ModeOptions) else ()
-    listed, searched = list[tuple[str, int]](), Counter[str]()
-    more = {"targets": listed, "searched": searched, "expects": expects is not None}
-    setting = setting_asked(args, scoring, ends, **more)
+    setting = setting_asked(args, scoring, ends, expects=expects is not None)
     if args.mode == "local":
         warn_of_phase(scoring)
     with usage(args):  # a device that this machine does not have is an error like others
@@ -105,44 +102,38 @@ def run(args: Namespace) -> int:
     with running(args) as to:
         to.begin(args.cluster or args.device, plan)
         tally = Tally(scoring)
-        sides = sides_of(args, tally, listed, to.leave_out if args.skip_bad else None)
-        pairs = counted((matched_pairs if args.pairs else every_pair)(*sides), searched)
-        if args.picture is not None or args.timeline is not None:
-            pairs = _only(args, pairs)
+        sides = sides_of(args, tally, setting.targets, to.leave_out if args.skip_bad else None)
+        pairs = counted((matched_pairs if args.pairs else every_pair)(*sides), setting.searched)
         results = _rows(args, pairs, to, sides)
         if expects is not None:
             results = map(expects.rows, results)
             setting = expects.setting(replace(setting, expects=False))
         to.begin_results(args.outfmt.name, setting)
-        for rows in select(results, args.min_score, args.top):
+        for rows in results if args.top is None else select(results, args.top):
             to.results(rows)
     warn_of_letters(tally)
     return 0
 
 
-def _only(args: Namespace, pairs: Iterator[Pair]) -> Iterator[Pair]:
-    """The only pair, if any, with a plan for `plot`.  Raises InputError for more."""
-    from ..results.plot import picture_plan
-
-    found = list(islice(pairs, 2))
-    if len(found) > 1:
+def _rows(
+    args: Namespace, pairs: Iterator[Pair], to: Running, sides: tuple[Records, Records]
+) -> Iterator[Iterable[Row]]:
+    """The rows of the results: several pairs go through the batch engine if it can do it.  A
+    picture is of one pair; that of `plot` has a plan of its own.  Raises InputError for more."""
+    first = list(islice(pairs, 2))
+    pairs, several = chain(first, pairs), len(first) > 1
+    if several and (args.picture is not None or args.timeline is not None):
         what = "--timeline" if args.picture is None else "plot"
         raise InputError(
             f"{what} is for one query and one target, and the files have more records; give files "
             "with one record each"
         )
-    for query, target in found if args.picture is not None else ():
-        parts = place(args, "query", query), place(args, "target", target)
-        args.plan = picture_plan(args.plan, *(end - start for start, end in parts))
-    return iter(found)
+    if args.picture is not None:
+        from ..results.plot import picture_plan
 
-
-def _rows(
-    args: Namespace, pairs: Iterator[Pair], to: Running, sides: tuple[Records, Records]
-) -> Iterator[Iterable[Row]]:
-    """The rows of the results: several pairs go through the batch engine if it can do it."""
-    first = list(islice(pairs, 2))
-    pairs, several = chain(first, pairs), len(first) > 1
+        for query, target in first:
+            parts = place(args, "query", query), place(args, "target", target)
+            args.plan = picture_plan(args.plan, *(end - start for start, end in parts))
     if len(first) == 1 and args.top is not None:
         to.tell(
             "note: --top keeps the best targets of each query; for several alignments of one pair, "
@@ -165,8 +156,8 @@ def _rows(
 def one_by_one(
     args: Namespace, pairs: Iterable[Pair], to: Running, saved: SavedPairs | None
 ) -> Iterator[Iterable[Row]]:
-    """The results, each pair with `align` or `align_top`; what is odd about the input is said by
-    the command, once.  ``saved``: each has a checkpoint."""
+    """The results that score enough, each pair with `align` or `align_top`; what is odd about the
+    input is said by the command, once.  ``saved``: each has a checkpoint."""
     from ..api.align import align_with
     from ..api.top import align_top_with
 
@@ -188,23 +179,17 @@ def one_by_one(
         to.add(result.stats for result in found)
         if args.picture is not None:
             found[0].plot(args.picture)
-        yield list(map(row_of, found))
+        least = args.min_score
+        yield [row_of(one) for one in found if least is None or one.score >= least]
         if args.timeline is not None:
             found[0].plot_timeline(args.timeline)
 
 
-def select(
-    chunks: Iterable[Iterable[Row]], least: float | None, top: int | None
-) -> Iterator[Iterable[Row]]:
-    """The rows that score at least ``least``; with ``top``, of each query, whose rows follow each
-    other, at most so many, the best first, and equal scores in the order they came in."""
+def select(chunks: Iterable[Iterable[Row]], top: int) -> Iterator[list[Row]]:
+    """Of each query, whose rows follow each other, at most ``top``, the best first, and equal
+    scores in the order they came in."""
     best: list[Row] = []
     for chunk in chunks:
-        if least is not None:
-            chunk = [row for row in chunk if row.score >= least]
-        if top is None:
-            yield chunk
-            continue
         done: list[Row] = []
         for _, rows in groupby(chunk, lambda row: id(row.query)):
             some = list(rows)

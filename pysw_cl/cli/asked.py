@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..errors import FormatError, InputError
 from ..results import formats
 from ..results.formats import FOREIGN, FORMATS, end_of_name, format_of_file, usual_format
+from ..results.formats.writer import Setting, mode_in_words
 from .parser import Outfmt
 
 if TYPE_CHECKING:
     from ..drivers.progress import Progress
-    from ..results.formats.writer import Setting
     from ..scoring.scoring import Scoring
 
 T = TypeVar("T")
@@ -164,7 +164,6 @@ def setting_asked(
 ) -> Setting:
     """What is the same for all results, of what the command line says and ``more``.  What the
     format cannot hold is a usage error."""
-    from ..results.formats.writer import Setting, mode_in_words
     from ..scoring.scoring import made_of
 
     known = {**vars(args), "fields": args.outfmt.fields, "scoring": scoring, **more}

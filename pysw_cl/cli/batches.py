@@ -6,26 +6,22 @@ from argparse import Namespace
 from collections.abc import Iterator
 from math import inf
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..api.elsewhere import Asked, aligned
 from ..drivers.options import ManyOptions, Resources
 from ..errors import InputError, PyswError
 from ..results.formats.columns import TableRows
+from ..sequences.sequence import Sequence
 from .asked import options_asked, resources_asked
 from .output import Running
+from .records import Pair
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from ..sequences.sequence import Sequence
-    from .records import Pair
-
-    #: A range as the command line has it: from letter to letter, from 0, or to the end; None: all.
-    Span = tuple[int, int | None] | None
-
+#: A range as the command line has it: from letter to letter, from 0, or to the end; None: all.
+Span = tuple[int, int | None] | None
 #: Pairs and cells of the first part, which is small, so that first results come soon.
 FIRST_PAIRS, FIRST_CELLS = 1 << 12, 1 << 31
 #: Each part is twice as large as the one before, up to these.

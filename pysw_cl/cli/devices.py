@@ -9,7 +9,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..errors import DeviceError, FileError, ProfileError, printable
+from ..errors import DeviceError, ProfileError, printable
 from ..results.formats.files import written
 from .asked import usage
 from .output import in_columns, progress_of
@@ -158,12 +158,10 @@ def _import(args: Namespace) -> int:
     from ..planning.profiles.profile import MOST_BYTES, Profile, save
     from ..sequences.opening import opened
 
-    where = "standard input" if args.file == "-" else args.file
+    with opened(args.file) as (file, where):
+        text = file.read(MOST_BYTES + 1)
     try:
-        with opened(args.file, where) as file:
-            profile = Profile.of_text(file.read(MOST_BYTES + 1), named=True)
-    except OSError as error:
-        raise FileError.of(error, where, "read") from error
+        profile = Profile.of_text(text, named=True)
     except ProfileError as error:
         raise ProfileError(
             f"{where} cannot be imported: {error}; give a file of `pysw-cl profile export`"

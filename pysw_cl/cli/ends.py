@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..results.formats import FOREIGN, end_of_name, format_of_file
-from ..results.formats.writer import row_of
+from ..results.formats.writer import Row, row_of
 from .asked import check_files, check_output, options_asked, resources_asked, setting_asked, usage
 from .output import running
 from .parser import DEVICE, FORMAT, SCORING, Outfmt
@@ -17,7 +16,6 @@ from .records import counted, every_pair, ranges, sides_of
 if TYPE_CHECKING:
     from ..drivers.options import EndsOptions, Resources
     from ..results.alignment import Alignment
-    from ..results.formats.writer import Row
     from ..sequences.sequence import Sequence
 
 #: What is said where there are many pairs.
@@ -49,7 +47,7 @@ def add_to(commands: Any) -> None:
     parser.declare("scoring", SCORING)
     parser.declare("output", f"-o --paths {FORMAT}")
     parser.declare("run", f"{DEVICE} --engine --plan -q")
-    parser.set_defaults(mode="local", verbose=False, checkpoint=None)
+    parser.set_defaults(mode="local", verbose=False)
 
 
 def run(args: Namespace) -> int:
@@ -65,16 +63,15 @@ def run(args: Namespace) -> int:
         options = options_asked(args, EndsOptions, output=output)
         plan = with_engine(args.engine, args.plan)
         resources = resources_asked(args, Resources, plan=plan)
-    tally, listed, searched = Tally(options.scoring), list[tuple[str, int]](), Counter[str]()
-    known = {"targets": listed, "searched": searched, "output": "path" if args.paths else "ends"}
-    setting = setting_asked(args, options.scoring, (), **known)
+    tally, shown = Tally(options.scoring), "path" if args.paths else "ends"
+    setting = setting_asked(args, options.scoring, (), output=shown)
     warn_of_phase(options.scoring)
     find: Any = align_top_with if args.places else best_ends_with
     with running(args) as to:
         resources = replace(resources, progress=to.bar)
-        sides = sides_of(args, tally, listed)
+        sides = sides_of(args, tally, setting.targets)
         to.begin_results(args.outfmt.name, setting)
-        pairs = counted(every_pair(*sides), searched)
+        pairs = counted(every_pair(*sides), setting.searched)
         for query, target in to.patiently(pairs, ONE_BY_ONE):
             asked = replace(options, **ranges(args, query, target))
             found = find(query, target, asked, resources, True)

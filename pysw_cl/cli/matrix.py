@@ -42,7 +42,6 @@ def add_to(commands: Any) -> None:
     parser.declare("output", "--outfmt", type=formats, metavar=None, help=named)
     parser.declare("output", "-o -v")
     parser.declare("run", f"{DEVICE} --plan --cluster -q")
-    parser.set_defaults(checkpoint=None)
 
 
 def run(args: Namespace) -> int:

@@ -46,7 +46,7 @@ def progress_of(stream: TextIO, quiet: bool = False) -> Iterator[ProgressBar | N
 def running(args: Namespace, to_file: bool = True) -> Iterator[Running]:
     """Runs a subcommand: at the end its results are complete, what they cost is told, their file
     appears, and the bar is wiped.  ``to_file``: does this write to what ``-o`` names?"""
-    ending.checkpoint = args.checkpoint
+    ending.checkpoint = getattr(args, "checkpoint", None)
     out = args.out if to_file else None
     with written(out) as stream, progress_of(sys.stderr, args.quiet) as bar:
         to = Running(stream, bar, args.verbose)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 from ..api import amounts
 from ..errors import InputError, printable
 from ..results.formats import FORMATS, format_named, make_writer
+from ..results.formats.writer import Setting
 
 T = TypeVar("T")
 #: What runs a subcommand: it takes the arguments, and gives the exit code.
@@ -106,8 +107,6 @@ def outfmt(text: str) -> Outfmt:
     name, *fields = text.split() or [""]
     found = format_named(name)
     if fields:
-        from ..results.formats.writer import Setting
-
         make_writer(found, Setting(fields=tuple(fields), second_best=True, expects=True))
     return Outfmt(found, tuple(fields))
 

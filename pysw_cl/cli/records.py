@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from ..api.advice import Tally
     from ..sequences.sequence import Sequence
 
-    #: A query and a target.
-    Pair = tuple[Sequence, Sequence]
-
+#: A query and a target.
+Pair = tuple["Sequence", "Sequence"]
 #: Bytes of the records of a file that are kept in memory; a file with more is read again.
 KEEP = 1 << 29
 #: Bytes of a record beside its letters.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -58,7 +57,6 @@ def add_to(commands: Any) -> None:
     several = "a device as for align, or several at once, such as gpu,cpu, or all (default: auto)"
     parser.declare("run", "--device", help=several)
     parser.declare("run", "--threads --plan --cluster -q")
-    parser.set_defaults(checkpoint=None)
 
 
 def top(text: str) -> int | None:
@@ -78,10 +76,9 @@ def run(args: Namespace) -> int:
     _check(args)
     with usage(args):
         options = options_asked(args, SearchOptions)
-        listed, searched = list[tuple[str, int]](), Counter[str]()
-        known: dict[str, Any] = {"targets": listed, "searched": searched}
-        known |= {"expects": options.evalues != "none", "heuristic": heuristic_of(options)}
+        known = {"expects": options.evalues != "none", "heuristic": heuristic_of(options)}
         setting = setting_asked(args, options.scoring, options.free, **known)
+        searched = setting.searched
         resources = resources_asked(args, Resources, progress=None)
         plans: list[Any] = [(args.cluster, None)]
         if args.cluster is None:
@@ -94,7 +91,7 @@ def run(args: Namespace) -> int:
         searched.update(targets=len(searcher.db), letters=searcher.db.total_letters)
         row = FORMATS[args.outfmt.name]
         if row.lists_targets:
-            listed += ((one.name, len(one)) for one in searcher.db if len(one))
+            setting.targets.extend((one.name, len(one)) for one in searcher.db if len(one))
         expects = options.evalues == "library" or searcher.statistics(options) is not None
         to.begin_results(args.outfmt.name, replace(setting, expects=expects))
         to.begin_part()

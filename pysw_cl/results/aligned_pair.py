@@ -16,11 +16,10 @@ from ..sequences.alphabet import COMPLEMENT, Letters
 from ..sequences.sequence import Sequence
 from ..sequences.view import View
 from ..tiles.slabs import TileMap
-from .cigar import OP_TO_MOVE, QUERY, TARGET, Runs, check_region, merged, on_diagonal
+from .cigar import OP_TO_MOVE, QUERY, TARGET, Ints, Runs, check_region, merged, on_diagonal
 from .pair_paths import move_left
 from .stats import Stats
 
-Positions = NDArray[np.int64]
 Pair = TypeVar("Pair", bound="AlignedPair")
 #: The fields of `to_dict`, in order.
 FIELDS = (
@@ -157,7 +156,7 @@ class AlignedPair:
         query[moves != TARGET], target[moves != QUERY] = self.region()
         return query.tobytes().decode("ascii"), target.tobytes().decode("ascii")
 
-    def aligned_pairs(self) -> Positions:
+    def aligned_pairs(self) -> Ints:
         """The positions of the letters of each column, an array of columns x 2 (int64): in the
         query and in the target as given, from 0; -1 for a gap.  On the minus strand those of the
         query fall.  Raises InputError without a path."""
@@ -170,7 +169,7 @@ class AlignedPair:
         table[moves != QUERY, 1] = np.arange(j0, j1)
         return table
 
-    def corners(self) -> Positions:
+    def corners(self) -> Ints:
         """The positions where the kind of move changes, from the start of the path to its end along
         the target: an array of 2 x k (int64), in the target and in the query."""
         moves, lengths, _ = merged(self.path)
@@ -181,7 +180,7 @@ class AlignedPair:
         found[1] = i1 - found[1] if minus else i0 + found[1]
         return found
 
-    def coordinate_map(self, side: str = "query") -> Positions:
+    def coordinate_map(self, side: str = "query") -> Ints:
         """For each position of a sequence the position of the letter that it is aligned with in the
         other one, or -1: an array (int64) as long as the sequence, which is the ``side``, "query"
         or "target".  Raises InputError without a path and for another side."""

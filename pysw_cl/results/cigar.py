@@ -111,17 +111,24 @@ def merged(runs: Runs, bounds: Ints | None = None) -> tuple[Moves, Ints, Ints]:
     return moves[starts], lengths, np.searchsorted(starts, bounds)
 
 
+def run_lengths(moves: Moves) -> tuple[Moves, Ints]:
+    """The runs of equal moves: the move of each, and how many they are."""
+    changes = (moves[1:] != moves[:-1]).nonzero()[0]
+    ends = np.empty(len(changes) + 1, np.int64)
+    ends[:-1], ends[-1] = changes + 1, len(moves)
+    ends = ends[: len(moves)]  # no move has no run
+    lengths = ends.copy()
+    lengths[1:] -= ends[:-1]
+    return moves[ends - 1], lengths
+
+
 def piece_runs(scoring: Scoring, moves: Moves, query_on: Letters, target_on: Letters) -> Runs:
     """The runs of some moves, one at least; of the diagonal ones these are the letters."""
     equal, kinds, ops = scoring.equal(query_on, target_on), moves.copy(), _UNKNOWN_TO_OP
     if equal is not None:
         kinds[moves == DIAGONAL], ops = equal * np.uint8(_MATCHING), _MOVE_TO_OP
-    changes = np.flatnonzero(kinds[1:] != kinds[:-1])
-    ends = np.empty(len(changes) + 1, np.int64)
-    ends[:-1], ends[-1] = changes + 1, len(kinds)
-    lengths = ends.copy()
-    lengths[1:] -= ends[:-1]
-    return Runs(ops[kinds[ends - 1]], lengths)
+    kinds, lengths = run_lengths(kinds)
+    return Runs(ops[kinds], lengths)
 
 
 def joined(parts: Iterable[Runs]) -> Runs:

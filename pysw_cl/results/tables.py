@@ -144,9 +144,8 @@ def _names(sequences: list[Any]) -> list[str]:
 
 def _plain(name: str, column: NDArray[Any]) -> list[Any]:
     """A column as Python objects; what is not known is None."""
-    values: list[Any] = column.tolist()
+    values = column.astype(object)
     if name == "identity" or name in COUNTS:
-        unknown = np.isnan(column) if name == "identity" else column == UNKNOWN
-        for k in np.flatnonzero(unknown).tolist():
-            values[k] = None
-    return values
+        values[np.isnan(column) if name == "identity" else column == UNKNOWN] = None
+    found: list[Any] = values.tolist()
+    return found

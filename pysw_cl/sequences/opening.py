@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..errors import FormatError, InputWarning, warn
+from ..errors import FileError, FormatError, InputWarning, printable, warn
 from .alphabet import PIECE
 
 #: How compressed files begin: what messages call that, and xopen's name for it.
@@ -30,36 +30,40 @@ _MOST = 6
 
 
 @contextmanager
-def opened(path: str, where: str) -> Iterator[io.BufferedReader]:
+def opened(path: str, hint: str = "") -> Iterator[tuple[io.BufferedReader, str]]:
     """The bytes of a file, or of standard input (which stays open) for "-", decompressed if it is
-    gzip, bzip2, xz or zstd (found by content).
+    gzip, bzip2, xz or zstd (found by content), and what messages call it.
 
-    One ``read1`` waits for no more than what is there.  Raises FormatError, which names the file as
-    ``where``, for another compression and, while it is read, for a truncated or damaged file;
-    OSError for one that cannot be read."""
-    with ExitStack() as stack:
-        raw: Any = getattr(sys.stdin, "buffer", None)
-        if path == "-" and (raw is None or raw.closed):
-            raise FormatError("standard input is closed, and '-' reads it")
-        if path != "-":
-            raw = stack.enter_context(Path(path).open("rb", buffering=0))
-        if raw.seekable():
-            plain = io.BufferedReader(raw, PIECE)
-            start = plain.peek(_MOST)[:_MOST]
-        else:  # a pipe, whose first bytes may come one by one
-            pipe = raw if path == "-" else io.BufferedReader(raw, PIECE)
-            start = pipe.read(_MOST)
-            plain = io.BufferedReader(_AsItComes(pipe, start), PIECE)
-        stack.callback(plain.detach)
-        if start.startswith(_ZIP):
-            raise FormatError(
-                f"{where}: compressed with zip; plain, gzip, bzip2, xz and zstd files can be read"
-            )
-        packed = next((kind for magic, kind in _PACKED.items() if start.startswith(magic)), None)
-        if packed is not None:
-            unpacked = stack.enter_context(_Unpacked(plain, where, *packed))
-            plain = stack.enter_context(io.BufferedReader(unpacked, PIECE))
-        yield plain
+    One ``read1`` waits for no more than what is there.  Raises FileError for a file that cannot be
+    read, with the ``hint`` if it is not there, and FormatError for another compression and, while
+    it is read, for a truncated or damaged file."""
+    where = "standard input" if path == "-" else printable(path)
+    try:
+        with ExitStack() as stack:
+            raw: Any = getattr(sys.stdin, "buffer", None)
+            if path == "-" and (raw is None or raw.closed):
+                raise FormatError("standard input is closed, and '-' reads it")
+            if path != "-":
+                raw = stack.enter_context(Path(path).open("rb", buffering=0))
+            if raw.seekable():
+                plain = io.BufferedReader(raw, PIECE)
+                start = plain.peek(_MOST)[:_MOST]
+            else:  # a pipe, whose first bytes may come one by one
+                pipe = raw if path == "-" else io.BufferedReader(raw, PIECE)
+                start = pipe.read(_MOST)
+                plain = io.BufferedReader(_AsItComes(pipe, start), PIECE)
+            stack.callback(plain.detach)
+            if start.startswith(_ZIP):
+                kinds = "plain, gzip, bzip2, xz and zstd files can be read"
+                raise FormatError(f"{where}: compressed with zip; {kinds}")
+            packed = [kind for magic, kind in _PACKED.items() if start.startswith(magic)]
+            if packed:
+                unpacked = stack.enter_context(_Unpacked(plain, where, *packed[0]))
+                plain = stack.enter_context(io.BufferedReader(unpacked, PIECE))
+            yield plain, where
+    except OSError as error:
+        more = hint if isinstance(error, FileNotFoundError) else ""
+        raise FileError.of(error, where, "read", more) from error
 
 
 class _AsItComes(io.RawIOBase):

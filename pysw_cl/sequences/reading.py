@@ -12,7 +12,7 @@ from io import BufferedReader
 
 import numpy as np
 
-from ..errors import FileError, FormatError, SequenceError, file_name, printable
+from ..errors import FormatError, SequenceError, file_name
 from .alphabet import PIECE, Letters, show_byte
 from .lent import Own
 from .opening import opened
@@ -59,17 +59,12 @@ def _read(path: str | os.PathLike[str], on_bad: OnBad | None, fastq: bool) -> It
     if isinstance(path, str) and not path:
         raise FormatError("the name of a file is empty")
     path = file_name(path, "path")
-    where = "standard input" if path == "-" else printable(path)
-    try:
-        with opened(path, where) as file:
-            header, number = _first_line(file, where, fastq)
-            records = _fastq_records if header.startswith(b"@") else _fasta_records
-            yield from records(file, header, number, where, on_bad or _raised)
-    except OSError as error:
-        name = os.fsencode(path)
-        letters = isinstance(error, FileNotFoundError) and name.isalpha() and name.isupper()
-        hint = "; this takes the name of a file, not letters" if letters else ""
-        raise FileError.of(error, where, "read", hint) from error
+    letters = os.fsencode(path).isalpha() and os.fsencode(path).isupper()
+    hint = "; this takes the name of a file, not letters" if letters else ""
+    with opened(path, hint) as (file, where):
+        header, number = _first_line(file, where, fastq)
+        records = _fastq_records if header.startswith(b"@") else _fasta_records
+        yield from records(file, header, number, where, on_bad or _raised)
 
 
 def _raised(error: SequenceError) -> None:

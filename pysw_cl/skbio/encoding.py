@@ -16,8 +16,6 @@ from ..scoring.arguments import SCORE_LIMIT
 from ..scoring.scoring import Scoring, make_scoring
 from ..sequences.coded import STAND_INS
 
-Ranks = NDArray[np.uint8]
-
 #: How many calls went to scikit-bio, by reason.
 DELEGATED: Counter[str] = Counter()
 
@@ -37,15 +35,12 @@ class Scores(NamedTuple):
     scoring: Scoring
     #: scikit-bio's scores are those of ``scoring``, divided by this power of two.
     unit: int
-    #: The scoring's codes of the letters, in a query and in a target.
-    query_codes: NDArray[np.uint8]
-    target_codes: NDArray[np.uint8]
 
 
 class Coded(NamedTuple):
     """Sequences in the ranks of their symbols, among those that occur, and their scores."""
 
-    ranks: list[Ranks]
+    ranks: list[NDArray[np.uint8]]
     scores: Scores
 
     def letters(self, k: int) -> NDArray[np.uint8]:
@@ -118,10 +113,10 @@ def _scores(values: bytes, kind: str, gap_open: float, gap_extend: float) -> Sco
     if np.abs(every).max() * unit >= SCORE_LIMIT:
         return "large scores"
     size = round(len(numbers) ** 0.5)
-    matrix, letters = (numbers * unit).reshape(size, size), LETTERS[:size]
+    matrix, letters = (numbers * unit).reshape(size, size), STAND_INS[:size]
     costs = int(gap_open * unit), int(gap_extend * unit)
-    scoring = make_scoring((matrix, letters.tobytes().decode()), costs)
-    return Scores(scoring, unit, scoring.query_encoding[letters], scoring.target_encoding[letters])
+    scoring = make_scoring((matrix, letters), costs)
+    return Scores(scoring, unit)
 
 
 class ErrorsOfOurs:

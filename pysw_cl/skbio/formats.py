@@ -17,6 +17,7 @@ from skbio.io.format import blast6 as theirs
 
 from ..api.files import write
 from ..errors import FormatError, InputError, printable
+from ..results.aligned_pair import FIELDS
 from ..results.formats.blast import STANDARD, fields_asked
 from ..results.formats.paf import read
 from ..results.formats.reading import Lines, Record
@@ -27,10 +28,7 @@ paf = create_format("paf")
 #: Lines that the sniffer looks at.
 _SNIFFED = 5
 #: The columns of a PAF file, as a table has them.
-COLUMNS = (
-    "query_name", "query_length", "query_start", "query_end", "strand",
-    "target_name", "target_length", "target_start", "target_end", "matches", "columns", "mapq",
-)  # fmt: skip
+COLUMNS = (*FIELDS[: FIELDS.index("score")], "matches", "columns", "mapq")
 #: Columns of BLAST tables that are whole numbers; scikit-bio reads them as floats.
 _WHOLE = frozenset(
     "qlen slen qstart qend sstart send length nident mismatch positive gapopen gaps qframe sframe "

@@ -13,7 +13,6 @@ from functools import lru_cache, wraps
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from skbio import alignment
 from skbio.alignment import PairAlignPath, _pair
 
@@ -23,14 +22,9 @@ from ..drivers.problem import FreeEnds, Path, Problem
 from ..drivers.resources import AlignResources
 from ..engines.registry import engine_for
 from ..errors import RangeError
-from ..results.cigar import merged
+from ..results.cigar import Ints, Moves, merged, run_lengths
 from ..sequences.view import View
 from .encoding import DELEGATED, Coded, ErrorsOfOurs, NotOurs, encoded
-
-Moves = NDArray[np.uint8]
-Lengths = NDArray[np.int64]
-#: Query start and end, target start and end.
-Span = tuple[int, int, int, int]
 
 _GAPS = {state: np.array([state], np.uint8) for state in (1, 2)}
 #: scikit-bio's own functions.
@@ -131,9 +125,10 @@ def _small(
 ) -> Found | None:
     """`_aligned` for a small matrix, in one launch and without the layers for large ones.  None
     where that does not apply, and for a path that does not score what the sweep found."""
-    scores = coded.scores
-    query, target = scores.query_codes[coded.ranks[0]], scores.target_codes[coded.ranks[1]]
-    problem = Problem.of(View(query), View(target), scores.scoring, mode, FreeEnds(*free))
+    scoring = coded.scores.scoring
+    query = scoring.query_encoding[coded.letters(0)]
+    target = scoring.target_encoding[coded.letters(1)]
+    problem = Problem.of(View(query), View(target), scoring, mode, FreeEnds(*free))
     matrix = engine_for(device, None).hold(problem, problem.free, int(path))
     if matrix is None:
         return None
@@ -142,11 +137,11 @@ def _small(
     end = found.end
     if not path:
         return end.score, None
-    traced, scoring = Path.of_held(found, problem), problem.scoring
+    traced = Path.of_held(found, problem)
     assert traced is not None
     moves = traced.forward()
     span = traced.row, end.row, traced.column, end.column
-    states, lengths = runs_of(moves)
+    states, lengths = run_lengths(moves)
     rows, columns = query[span[0] : span[1]], target[span[2] : span[3]]
     takes = moves != 1, moves != 2  # letters of the query, and of the target
     if [int(some.sum()) for some in takes] != [len(rows), len(columns)]:
@@ -161,44 +156,23 @@ def _small(
 
 
 def pair_path(
-    moves: Moves, lengths: Lengths, span: Span, sizes: Sequence[int], ends: Sequence[int]
+    moves: Moves, lengths: Ints, span: Sequence[int], sizes: Sequence[int], ends: Sequence[int]
 ) -> PairAlignPath:
-    """The path with these runs of moves.  ``ends``: scikit-bio's flags for leading and trailing
-    gaps of the first sequence, then of the second: 2 leaves free end gaps out, with 1 they are
-    there.  A path without free ends has its end gaps already."""
+    """The path with these runs of moves.  ``span``: query start and end, target start and end.
+    ``ends``: scikit-bio's flags for leading and trailing gaps of the first sequence, then of the
+    second: 2 leaves free end gaps out, with 1 they are there.  A path without free ends has its end
+    gaps already.  No gap of the path is beside an end gap of its kind: the best end is the first of
+    equal ones, and a traceback ends at a border."""
     (i0, i1, j0, j1), (m, n) = span, sizes
     if j1 < n and i1 == m and ends[1] < 2:
-        moves, lengths, j1 = *_joined(moves, lengths, 1, n - j1, False), n
+        moves, lengths, j1 = np.append(moves, _GAPS[1]), np.append(lengths, n - j1), n
     elif i1 < m and j1 == n and ends[3] < 2:
-        moves, lengths, i1 = *_joined(moves, lengths, 2, m - i1, False), m
+        moves, lengths, i1 = np.append(moves, _GAPS[2]), np.append(lengths, m - i1), m
     if j0 and not i0 and ends[0] < 2:
-        moves, lengths, j0 = *_joined(moves, lengths, 1, j0, True), 0
+        moves, lengths, j0 = np.append(_GAPS[1], moves), np.append(j0, lengths), 0
     elif i0 and not j0 and ends[2] < 2:
-        moves, lengths, i0 = *_joined(moves, lengths, 2, i0, True), 0
+        moves, lengths, i0 = np.append(_GAPS[2], moves), np.append(i0, lengths), 0
     return PairAlignPath(lengths, moves, ranges=np.array([[i0, i1], [j0, j1]], np.intp))
-
-
-def _joined(
-    moves: Moves, lengths: Lengths, state: int, length: int, first: bool
-) -> tuple[Moves, Lengths]:
-    """The runs with one more gap before or after them."""
-    at = 0 if first else -1
-    if len(moves) and moves[at] == state:
-        lengths = lengths.copy()
-        lengths[at] += length
-        return moves, lengths
-    parts: list[Any] = [(_GAPS[state], moves), (np.array([length]), lengths)]
-    both = (np.concatenate(part if first else part[::-1]) for part in parts)
-    return next(both), next(both)
-
-
-def runs_of(moves: Moves) -> tuple[Moves, Lengths]:
-    bounds = np.empty(len(moves) + 1, np.int64)
-    changes = (moves[1:] != moves[:-1]).nonzero()[0]
-    count = len(changes) + 1
-    bounds[0], bounds[1:count], bounds[count:] = 0, changes + 1, len(moves)
-    bounds = bounds[: count + 1] if len(moves) else bounds[:1]
-    return moves[bounds[:-1]], bounds[1:] - bounds[:-1]
 
 
 def install(device: Any = "auto") -> None:

@@ -106,9 +106,8 @@ def _percent(values: NDArray[Any], digits: int) -> Texts:
     return [f"{100 * value:.{digits}f}" for value in values.tolist()]
 
 
-_Column = tuple[str, Callable[[_Hits], Iterable[str]]]
 #: The columns that can be written: what comments call them, and their values.
-FIELDS: dict[str, _Column] = {
+FIELDS: dict[str, tuple[str, Callable[[_Hits], Iterable[str]]]] = {
     "qseqid": ("query id", lambda hits: hits.some.names(0)),
     "qacc": ("query acc.", lambda hits: hits.some.names(0)),
     "qaccver": ("query acc.ver", lambda hits: hits.some.names(0)),

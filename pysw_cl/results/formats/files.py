@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-from ...errors import FileError, printable
+from ...errors import FileError
 from . import PACKED
 
 #: Bytes in a block, as in htslib: compressed they never have more than 64 KiB.
@@ -187,15 +187,11 @@ def opened(path: str | os.PathLike[str] | TextIO) -> Iterator[tuple[Iterable[str
     if not isinstance(path, str | os.PathLike):
         yield path, str(getattr(path, "name", "the stream"))
         return
-    where = "standard input" if path == "-" else printable(os.fspath(path))
     from ...sequences.opening import opened as unpacked
 
-    try:
-        with unpacked(os.fspath(path), where) as file:
-            text = io.TextIOWrapper(file, encoding="utf-8", errors="surrogateescape")
-            try:
-                yield text, where
-            finally:
-                text.detach()
-    except OSError as error:
-        raise FileError.of(error, where, "read") from error
+    with unpacked(os.fspath(path)) as (file, where):
+        text = io.TextIOWrapper(file, encoding="utf-8", errors="surrogateescape")
+        try:
+            yield text, where
+        finally:
+            text.detach()

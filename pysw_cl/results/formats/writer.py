@@ -5,7 +5,8 @@ and ``end()``."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from operator import attrgetter
@@ -188,9 +189,9 @@ class Setting:
     #: The columns that are asked for; none: the usual ones.
     fields: tuple[str, ...] = ()
     #: Name and length of every target, for formats that list them.
-    targets: Sequence[tuple[str, int]] = ()
+    targets: list[tuple[str, int]] = field(default_factory=list)
     #: The numbers of "queries" so far, of the "targets" of each, of their "letters", if known.
-    searched: Mapping[str, int] = field(default_factory=dict)
+    searched: Counter[str] = field(default_factory=Counter)
     #: The command line that the results come from, or "".
     command: str = ""
     #: Letters on a line (None: the usual number), and columns that are shown (None: all).
