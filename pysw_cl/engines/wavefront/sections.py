@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...opencl.buffers import Buffers
-from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.execution import InSections
 from ...tiles.edges import Edge, Ints, repeated
@@ -41,9 +40,9 @@ class SectionsRun(StripsRun):
     """The computation of one tile in sections: :meth:`run` computes, :meth:`result` reads it."""
 
     def __init__(
-        self, runtime: Runtime, execution: InSections, job: TileJob, buffers: Buffers, capacity: int
+        self, execution: InSections, job: TileJob, buffers: Buffers, capacity: int
     ) -> None:
-        super().__init__(runtime, execution, job, buffers, capacity)
+        super().__init__(execution, job, buffers, capacity)
         self.execution, self.layout = execution, execution.layout
         self.sections = sections = execution.sections
         cuts, flat = np.array(sections.cuts, np.int64), self.program.flat
