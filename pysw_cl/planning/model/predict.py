@@ -75,7 +75,6 @@ class Prediction:
 
     @property
     def cells(self) -> int:
-        """Cells of the matrix."""
         return self.shape[0] * self.shape[1]
 
     @property
