@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...opencl.buffers import Buffers
-from ...opencl.device import Runtime, Stopwatch
+from ...opencl.device import Runtime, stopwatch
 from ...opencl.program import BoundKernel
 from ...planning.execution import ByRows
 from ...scoring.precision import UNREACHABLE
@@ -59,7 +59,7 @@ class RowscanEngine(Engine):
 
     def __init__(self, runtime: Runtime, plan: RowscanPlan) -> None:
         self.runtime, self.plan = runtime, plan
-        self.watch = Stopwatch(runtime.times)
+        self.watch = stopwatch(runtime.times)
 
     @cached_property
     def for_moves(self) -> WavefrontEngine:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...planning.facts import DeviceFacts
-from ...planning.geometry import TileShape
+from ...planning.geometry import TileShape, lengths
 from ...planning.lane_sets import LANE_SETS
 from ...planning.model.times import Count, Wave
 from ...planning.parameters import tunable
@@ -123,8 +122,8 @@ class RowscanPlan(StriplessPlan):
 
     def buffers(self, tile: TileShape, scoring: Scoring) -> dict[str, int]:
         """See `StriplessPlan`: of its largest part if it has special rows or columns."""
-        m = max(b - a for a, b in pairwise((0, *tile.rows, tile.m)))
-        n = max(b - a for a, b in pairwise((0, *tile.columns, tile.n)))
+        m = max(lengths((0, *tile.rows, tile.m)))
+        n = max(lengths((0, *tile.columns, tile.n)))
         if (m, n) != tile.size:
             tile = replace(tile, m=m, n=n, bottom=True, right=True, level=False)
         plan, (table, _) = self.for_tile(scoring, m, n), scoring.source.sizes(scoring.source.file)

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...errors import DeviceError, PlanError
 from ...opencl.buffers import Buffers, RetainedBuffers
-from ...opencl.device import Runtime, Stopwatch
+from ...opencl.device import Runtime, stopwatch
 from ...opencl.program import KernelSpec, build_apart
 from ...planning.choose import choose, choose_pipeline, in_boxes, pipeline_rows
 from ...planning.execution import ByRows, InParts, InSections, InStrips, TileExecution
@@ -66,7 +66,7 @@ class WavefrontEngine(Engine):
         self.runtime, self.plan, self._make_row_scan = runtime, plan, row_scan
         self.captures_inside = plan.captures_inside
         self._room = RetainedBuffers()  # memory that is kept from tile to tile
-        self.watch = Stopwatch(runtime.times)
+        self.watch = stopwatch(runtime.times)
 
     def tile(self, job: TileJob, capacity: int = 0) -> TileResult:
         """Compute one tile; see :class:`pysw_cl.tiles.tile.TileJob`.  ``capacity``: at most so many

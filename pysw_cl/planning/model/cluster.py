@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import accumulate, pairwise, product
+from itertools import accumulate, product
 
 from ...errors import InputError, shown
+from ..geometry import lengths
 from ..path_grid import strip_rows
 from ..plan import Plan
 from ..program import Given
@@ -175,10 +176,6 @@ def of_worker(given: Given) -> Given:
 def for_tiles(plan: Plan) -> Plan:
     """The plan with which a device of a cluster computes its tiles."""
     return replace(plan, tuning=plan.tuning.with_values(TUNING))
-
-
-def lengths(cuts: Sequence[int]) -> list[int]:
-    return [end - start for start, end in pairwise(cuts)]
 
 
 def seconds_of(given: Given, m: int, n: int) -> float:
