@@ -62,14 +62,10 @@ class Shared(Engine):
         m, n = whole.shape
         if self.devices == 1 or m * n < self.plan.tuning.sweep.spread_cells:
             return None
-        return InThreads(self._told, partial(left_out, self))
+        return InThreads(self.tracers, partial(left_out, self))
 
     @property
     def tracers(self) -> Sequence[Engine]:
-        return self._told
-
-    @property
-    def _told(self) -> Sequence[Engine]:
         """The workers, told what is noted of them."""
         for one, name in zip(self._workers, self.names, strict=True):
             one.spans, one.stage, one.names = self.spans, self.stage, [name]

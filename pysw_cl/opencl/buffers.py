@@ -325,18 +325,13 @@ class Buffers(AbstractContextManager["Buffers"]):
             try:  # an error in a kernel often shows only here
                 queue, polled = self.runtime.queue, self.runtime.traits.polled_seconds
                 copy = cl.enqueue_copy(queue, out, buffer, src_offset=start, is_blocking=not polled)
-                _poll(copy, polled)
+                latest = time.perf_counter() + polled
+                while time.perf_counter() < latest and copy.command_execution_status > 0:
+                    _let_others()  # no sleep: it ends sooner than a thread falls asleep
                 copy.wait()
             except cl.Error as error:
                 raise self.runtime.failed(error) from None
         return out
-
-
-def _poll(event: Any, seconds: float) -> None:
-    """Wait for an event without sleep, at most so long; other threads of this core go first."""
-    latest = time.perf_counter() + seconds
-    while time.perf_counter() < latest and event.command_execution_status > 0:
-        _let_others()
 
 
 def read_beside(
