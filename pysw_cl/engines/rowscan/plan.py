@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from ...opencl.device import Runtime
 from ...planning.facts import DeviceFacts
 from ...planning.geometry import TileShape, lengths
 from ...planning.lane_sets import LANE_SETS
@@ -15,9 +16,6 @@ from ...planning.plan import StriplessPlan
 from ...planning.plan_fields import FORMS
 from ...scoring.scoring import Scoring
 from ..plans import default_plan, profiled
-
-if TYPE_CHECKING:
-    from ...opencl.device import Runtime
 
 #: What a gap loses in a segment at most: numbers stay in 32 bits.
 MOST_DECAY = 1 << 28
