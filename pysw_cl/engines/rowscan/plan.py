@@ -116,7 +116,7 @@ class RowscanPlan(StriplessPlan):
             or (fills and self.T * alpha * self.B > 2 * columns)
         ):
             alpha = max(1, alpha // 8)  # few values, since each is another build of the kernel
-        return replace(self, alpha=alpha, B=self.soonest((alpha,), rows, columns)[1])
+        return self.soonest((alpha,), rows, columns)
 
     def buffers(self, tile: TileShape, scoring: Scoring) -> dict[str, int]:
         """See `StriplessPlan`: of its largest part if it has special rows or columns."""
