@@ -288,7 +288,7 @@ class WavefrontEngine(Engine):
             run = SectionsRun(execution, turned, buffers, capacity)
             if not run.run():
                 growth = self.plan.tuning.sections.growth
-                self._overlaps[_costs(job.scoring)] = growth * execution.sections.overlap
+                self._overlaps[_costs(job.scoring)] = growth * execution.sections.cut.overlap
                 return None
             self.note_memory(buffers.bytes)
             result = run.result()
