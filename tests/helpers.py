@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from pysw_cl.api import align as align_module
 from pysw_cl.checkpoint import store
 from pysw_cl.drivers.problem import Path, PathReader
-from pysw_cl.engines.plans import make_plan
-from pysw_cl.engines.registry import ENGINES, Wishes
+from pysw_cl.engines.plans import Wishes, make_plan
+from pysw_cl.engines.registry import ENGINES
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.planning import parameters
 from pysw_cl.planning.facts import DeviceTraits

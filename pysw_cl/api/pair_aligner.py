@@ -21,7 +21,7 @@ from ..engines.common import FreeEnd
 from ..engines.plans import make_plan
 from ..engines.registry import row_of
 from ..errors import RecomputedWarning, warn
-from ..opencl.device import Stopwatch, get_runtime
+from ..opencl.device import get_runtime, stopwatch
 from ..planning.pair_batch import FEW_LETTERS
 from ..planning.parameters import PairTuning
 from ..results.pair_paths import PairPaths, as_table
@@ -108,11 +108,11 @@ class PairAligner(AbstractContextManager["PairAligner"]):
                 one.all(tell)
             else:
                 engine, tuning = self.ready()
-                watch = Stopwatch(engine.runtime.times)
+                watch = stopwatch(engine.runtime.times)
                 driver = BatchDriver(engine, one, tell, tuning)
                 driver.meanwhile = meanwhile or (lambda: None)
                 _run_strands(driver, listed, choose, scores)
-                stats.kernel_seconds = watch.seconds  # of pairs that were aligned alone, too
+                stats.kernel_seconds = watch()  # of pairs that were aligned alone, too
         stats.seconds = time.perf_counter() - started
         if found.wrong:
             more = f" ({len(found.wrong) - 1} more pairs)" if len(found.wrong) > 1 else ""

@@ -7,7 +7,6 @@ the pairs of a path are forbidden.  The kernel (cl/held/held.cl) says how a matr
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,14 +32,12 @@ _ARGUMENTS = (
 )
 
 
-@dataclass
-class Retained:
+class Retained(Buffers):
     """Device memory of a thread that is kept from matrix to matrix, and used by one at a time."""
 
-    buffers: dict[str, Any] = field(default_factory=dict)
     #: The last matrix of scores, padding included, as bytes, and its buffer.
     matrix: tuple[bytes, Any] = b"", None
-    lent: bool = False
+    lent = False
 
 
 class HeldMatrix(AbstractContextManager["HeldMatrix"]):
@@ -48,7 +45,8 @@ class HeldMatrix(AbstractContextManager["HeldMatrix"]):
 
     def __init__(self, runtime: Runtime, plan: Plan, whole: Rectangle, ends: int) -> None:
         self._lanes, self._size, scoring = plan.lane_set, whole.shape, whole.scoring
-        self._retained, self._own = runtime.kept("held", Retained), Buffers(runtime)
+        self._retained = runtime.kept("held", lambda: Retained(runtime))
+        self._own = Buffers(runtime)
         self._borrows = not self._retained.lent
         self._retained.lent = True
         #: The largest buffer that is retained.
@@ -108,11 +106,8 @@ class HeldMatrix(AbstractContextManager["HeldMatrix"]):
         """Memory of this size: retained, if it is small enough."""
         if size > self._keeps:
             return self._own.empty(size)
-        kept = self._retained.buffers.get(name)
-        if kept is None or kept.size < size:
-            whole = min(1 << max(12, (size - 1).bit_length()), self._keeps)
-            kept = self._retained.buffers[name] = self._own.offset(whole)
-        return kept
+        whole = min(1 << max(12, (size - 1).bit_length()), self._keeps)
+        return self._retained.named(name, whole)
 
     def next(self, path: bool) -> HeldFound:
         """The best end, and the canonical path to it if ``path`` is set.  Every further call

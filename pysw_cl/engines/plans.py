@@ -24,6 +24,8 @@ PATH_SHARE = 1 / 32
 AHEAD = 2  # times as many pieces has a path's grid there: its tiles are one launch
 
 P = TypeVar("P", bound=Plan)
+#: A plan, or overrides of some of its fields.
+Wishes = Plan | Mapping[str, Any] | None
 
 
 def _machine(runtime: Runtime) -> Machine:
@@ -89,11 +91,7 @@ def _default_T(lanes: LaneSet, device: DeviceFacts) -> int:
     return T
 
 
-def make_plan(
-    runtime: Runtime | None,
-    wishes: Plan | Mapping[str, Any] | None = None,
-    base: Plan | None = None,
-) -> Plan:
+def make_plan(runtime: Runtime | None, wishes: Wishes = None, base: Plan | None = None) -> Plan:
     """``base`` (None: the device's default) changed by ``wishes``: a Plan, or a mapping of fields
     and parameters.  Raises PlanError for a wrong name or value, or if the device cannot run it."""
     facts = None if runtime is None else runtime.facts

@@ -30,12 +30,10 @@ from ..planning.plan import Plan
 from ..planning.program import Given, Seen
 from ..scoring.scoring import Scoring
 from ..tiles.contract import Engine
-from .plans import default_plan, make_plan
+from .plans import Wishes, default_plan, make_plan
 from .reference import ReferenceEngine, ReferencePlan
 from .rowscan.plan import RowscanPlan, default_rowscan
 
-#: A plan, or overrides of some of its fields.
-Wishes = Plan | Mapping[str, Any] | None
 #: Binary digits of a length that the model, which is slow, is asked by; and kinds kept.
 DIGITS, MOST_KEPT = 5, 1024
 #: Calls whose times count, at least and at most, and seconds for which they do.
@@ -51,17 +49,16 @@ def _reference(runtime: None, wishes: Wishes) -> Engine:
 def _wavefront(runtime: Runtime, wishes: Wishes, others: Sequence[Runtime] = ()) -> Engine:
     from .wavefront.engine import WavefrontEngine
 
-    free = is_free(wishes)
     if wishes is None or (isinstance(wishes, Mapping) and not wishes):
         plan = runtime.made_once("plan of the wavefront", make_plan)
     else:
         plan = make_plan(runtime, wishes)
-    row_scan = _rowscan if free else None
+    row_scan = _rowscan if is_free(wishes) else None
     if others:
         from .several import SeveralEngine
 
-        return SeveralEngine([runtime, *others], plan, free, row_scan)
-    return WavefrontEngine(runtime, plan, free, row_scan)
+        return SeveralEngine([runtime, *others], plan, row_scan)
+    return WavefrontEngine(runtime, plan, row_scan)
 
 
 def _rowscan(runtime: Runtime, wishes: Wishes = None, others: Sequence[Runtime] = ()) -> Engine:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
@@ -24,7 +24,7 @@ from ..tiles.tile import TileJob, TileResult
 from .plans import default_plan
 from .rowscan.engine import RowscanEngine
 from .rowscan.plan import RowscanPlan
-from .wavefront.engine import WavefrontEngine
+from .wavefront.engine import RowScan, WavefrontEngine
 from .wavefront.relay import Relay
 from .wavefront.tile import given_of, shape_of
 
@@ -62,14 +62,10 @@ class Shared(Engine):
         m, n = whole.shape
         if self.devices == 1 or m * n < self.plan.tuning.sweep.spread_cells:
             return None
-        return InThreads(self._told, partial(left_out, self))
+        return InThreads(self.tracers, partial(left_out, self))
 
     @property
     def tracers(self) -> Sequence[Engine]:
-        return self._told
-
-    @property
-    def _told(self) -> Sequence[Engine]:
         """The workers, told what is noted of them."""
         for one, name in zip(self._workers, self.names, strict=True):
             one.spans, one.stage, one.names = self.spans, self.stage, [name]
@@ -106,16 +102,12 @@ class SeveralEngine(Shared, WavefrontEngine):
     """Computes pipelines, or the tiles of sweeps, on all ``runtimes``; paths, see `tracers`."""
 
     def __init__(
-        self,
-        runtimes: Sequence[Runtime],
-        plan: Plan,
-        holds: bool = False,
-        row_scan: Callable[[Runtime], Engine] | None = None,
+        self, runtimes: Sequence[Runtime], plan: Plan, row_scan: RowScan | None = None
     ) -> None:
-        super().__init__(runtimes[0], plan, holds, row_scan)
+        super().__init__(runtimes[0], plan, row_scan)
         #: The rows that are computed now, if they are pruned and the sequences are alike, or 0.
         self._alike = 0
-        self._among(runtimes, [WavefrontEngine(one, plan, holds, row_scan) for one in runtimes])
+        self._among(runtimes, [WavefrontEngine(one, plan, row_scan) for one in runtimes])
 
     def _begin_anew(self) -> None:
         vars(self).pop("_row_scan", None)

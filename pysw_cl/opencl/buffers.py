@@ -176,7 +176,7 @@ class Buffers(AbstractContextManager["Buffers"]):
         pool: Pool | None = None,
         aside: bool = False,
     ) -> None:
-        self._runtime, self._retained, self._aside = runtime, retained, aside
+        self.runtime, self._retained, self._aside = runtime, retained, aside
         self._held: list[Any] = []
         self._sent: list[Any] = []
         self._named: dict[int | str, Any] = {}
@@ -218,8 +218,8 @@ class Buffers(AbstractContextManager["Buffers"]):
         """Buffers by name: copies of arrays, and empty ones of these sizes.  ``new``: none of a
         pool.  Raises DeviceMemoryError."""
         made: dict[K, Any] = {}
-        pool, device = None if new else self._pool, self._runtime.device
-        context, limit = self._runtime.context, int(device.global_mem_size)
+        pool, device = None if new else self._pool, self.runtime.device
+        context, limit = self.runtime.context, int(device.global_mem_size)
         with suppress(cl.Error):  # more than one allocation may have is an error, too
             for name, one in asked.items():
                 size = one.nbytes if isinstance(one, np.ndarray) else max(one, 4)
@@ -239,7 +239,7 @@ class Buffers(AbstractContextManager["Buffers"]):
         if len(made) < len(asked):
             there, piece = limit / 2**20, int(device.max_mem_alloc_size) / 2**20
             raise DeviceMemoryError(
-                f"{self._runtime.info.name} ran out of memory: {self.bytes / 2**20:,.1f} MiB "
+                f"{self.runtime.info.name} ran out of memory: {self.bytes / 2**20:,.1f} MiB "
                 f"needed, {there:,.1f} MiB there, {piece:,.1f} MiB in one piece; other programs "
                 "may hold some, and smaller tiles need less (plan: tile_cells, "
                 "traceback_tile_cells)"
@@ -250,7 +250,7 @@ class Buffers(AbstractContextManager["Buffers"]):
         """A buffer like :meth:`of`'s, which no kernel writes: a pool has it from job to job."""
         if self._pool is None:
             return self.of(array)
-        with self._runtime.failing():
+        with self.runtime.failing():
             kept = self._pool.constant(array)
         return self.of(array) if kept is None else self._counted(kept, array.nbytes)
 
@@ -288,7 +288,7 @@ class Buffers(AbstractContextManager["Buffers"]):
 
     def write(self, buffer: Any, array: NDArray[Any], offset: int = 0) -> None:
         """Enqueue the copy of ``array`` to a buffer from byte ``offset`` on."""
-        queue = self._runtime.queue
+        queue = self.runtime.queue
         try:
             if not array.size:
                 return
@@ -299,20 +299,20 @@ class Buffers(AbstractContextManager["Buffers"]):
             host = np.ascontiguousarray(array)
             copy = cl.enqueue_copy(queue, buffer, host, dst_offset=offset, is_blocking=False)
         except cl.Error as error:
-            raise self._runtime.failed(error) from None
+            raise self.runtime.failed(error) from None
         self._sent.append(copy)  # this keeps the array alive
 
     def move(self, source: Any, start: int, to: Any, place: int, count: int) -> None:
         """Enqueue the copy of ``count`` 32-bit numbers from one buffer to another."""
-        with self._runtime.failing():
-            queue, of, at = self._runtime.queue, 4 * start, 4 * place
+        with self.runtime.failing():
+            queue, of, at = self.runtime.queue, 4 * start, 4 * place
             cl.enqueue_copy(queue, to, source, src_offset=of, dst_offset=at, byte_count=4 * count)
 
     def send(self) -> None:
         """Wait for copies, where kernels are launched on another queue (``aside``)."""
         if self._aside:
-            with self._runtime.failing():
-                self._runtime.queue.finish()
+            with self.runtime.failing():
+                self.runtime.queue.finish()
 
     def read(
         self, buffer: Any, count: int, offset: int = 0, dtype: Any = np.int32, into: Any = None
@@ -323,20 +323,15 @@ class Buffers(AbstractContextManager["Buffers"]):
         if count:
             start = offset * out.itemsize
             try:  # an error in a kernel often shows only here
-                queue, polled = self._runtime.queue, self._runtime.traits.polled_seconds
+                queue, polled = self.runtime.queue, self.runtime.traits.polled_seconds
                 copy = cl.enqueue_copy(queue, out, buffer, src_offset=start, is_blocking=not polled)
-                _poll(copy, polled)
+                latest = time.perf_counter() + polled
+                while time.perf_counter() < latest and copy.command_execution_status > 0:
+                    _let_others()  # no sleep: it ends sooner than a thread falls asleep
                 copy.wait()
             except cl.Error as error:
-                raise self._runtime.failed(error) from None
+                raise self.runtime.failed(error) from None
         return out
-
-
-def _poll(event: Any, seconds: float) -> None:
-    """Wait for an event without sleep, at most so long; other threads of this core go first."""
-    latest = time.perf_counter() + seconds
-    while time.perf_counter() < latest and event.command_execution_status > 0:
-        _let_others()
 
 
 def read_beside(

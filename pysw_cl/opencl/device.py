@@ -60,19 +60,13 @@ class KernelTimes:
                 self._nanoseconds[name] += int(event.profile.end) - int(event.profile.start)
 
 
-class Stopwatch:
-    """What kernels take from when this is made; nothing without ``times``."""
-
-    def __init__(self, times: KernelTimes | None) -> None:
-        self._times = times
-        self._before = Counter[str]() if times is None else times.total()
-
-    @property
-    def seconds(self) -> dict[str, float]:
-        """Seconds by kernel; waits for what was launched."""
-        if self._times is None:
-            return {}
-        return {name: took / 1e9 for name, took in (self._times.total() - self._before).items()}
+def stopwatch(times: KernelTimes | None) -> Callable[[], dict[str, float]]:
+    """What tells the seconds that kernels have taken since now, by kernel; it waits for what was
+    launched.  Without ``times`` it tells nothing."""
+    if times is None:
+        return dict
+    before = times.total()
+    return lambda: {name: took / 1e9 for name, took in (times.total() - before).items()}
 
 
 def stamp() -> tuple[str | None, int]:
@@ -254,6 +248,7 @@ class Runtime:
         return kept[name]
 
 
+@atexit.register
 def _forget() -> None:
     """Release kernels, buffers and contexts at exit, before the drivers are unloaded."""
     for runtime in list(_runtimes.values()):
@@ -263,8 +258,6 @@ def _forget() -> None:
     if kernel_store.store is not None:
         kernel_store.store.close()
 
-
-atexit.register(_forget)
 
 #: The most runtimes that are kept for contexts and queues of the caller.
 MOST_GIVEN = 8

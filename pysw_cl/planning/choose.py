@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 from math import lcm
 from typing import Any
 
 from .execution import ByRows, InParts, InSections, InStrips, TileExecution
 from .facts import DeviceFacts, Share
-from .geometry import Grid, TileRows, TileShape, fit, may_be_wide
+from .geometry import Grid, TileRows, TileShape, fit, lengths, may_be_wide
 from .path_grid import lines_fit, special_lines
 from .plan import Plan, StriplessPlan
 from .program import (
@@ -210,7 +209,7 @@ def shared_rows(
         each = range(1, plan.tuning.pipeline.depth + 1)
         for tiles in sorted(each, key=lambda tiles: abs(devices * rounds * tiles - pieces)):
             rows = TileRows(max(unit, -(-m // (devices * rounds * tiles))), unit, weights)
-            heights = [end - start for start, end in pairwise([0, *rows.cuts(m), m])]
+            heights = lengths([0, *rows.cuts(m), m])
             if max(heights) > most[0] or not may_be_wide(max(heights), n, most):
                 continue
             if all(

@@ -155,7 +155,7 @@ class InSections(Strips):
     @property
     def stores_right(self) -> bool:
         """Are the right edges of sections kept?"""
-        return not self.sections.proven or self.tile.right or bool(self.tile.columns)
+        return not self.sections.cut.proven or self.tile.right or bool(self.tile.columns)
 
     @cached_property
     def layout(self) -> SectionsLayout:
@@ -164,15 +164,15 @@ class InSections(Strips):
         Where all cells of the top edge are equal only the first left edge may differ."""
         sections, T, count = self.sections, self.grid.T, self.sections.count
         cuts = np.array(sections.cuts)
-        swept = int((cuts[1:] - np.maximum(cuts[:-1] - sections.overlap, 0)).sum())
+        swept = int((cuts[1:] - np.maximum(cuts[:-1] - sections.cut.overlap, 0)).sum())
         stride = self.chunk + T if self.program.flat else swept + 2 * T * count
-        lines = 1 + self.strip_groups if self.program.flat else 2 if sections.proven else 3
+        lines = 1 + self.strip_groups if self.program.flat else 2 if sections.cut.proven else 3
         column_words = -(-(2 * self.grid.padded_rows + 1) // 32) * 32
         place, columns_at = 2 * stride * lines, {}
         for kind, columns in (
             ("left", 2 if self.tile.level else count),
             ("right", count if self.stores_right else 1),
-            ("crossed", 1 if sections.proven else count),
+            ("crossed", 1 if sections.cut.proven else count),
         ):
             columns_at[kind] = place
             place += column_words * columns
@@ -184,15 +184,15 @@ class InSections(Strips):
         sections, strips = self.sections, self.grid.strips
         found = {
             **self.shared_letters,
-            **self._scratch(not sections.proven),
+            **self._scratch(not sections.cut.proven),
             **dict.fromkeys(("shared_best", "overlap", "ticket"), 4),
             "lines": 4 * (strips + 1),
             "progress": 4 * (strips * sections.count + 1),
             "tiles": 8 * TILE_WORDS * sections.count,
             "kept": 4 * self.layout.words,
         }
-        if not sections.proven:  # places and outcomes of the comparison
-            first = bisect_right(sections.cuts, sections.overlap, 0, sections.count)
+        if not sections.cut.proven:  # places and outcomes of the comparison
+            first = bisect_right(sections.cuts, sections.cut.overlap, 0, sections.count)
             checked = max(1, sections.count - first)  # those with columns before them
             found |= {"places": 16 * checked, "refused": 4 * checked}
         return found

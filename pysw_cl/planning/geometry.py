@@ -235,6 +235,11 @@ def cuts(
     return [*chain.from_iterable(spans(length, step, quantum, forced, tiles)), length]
 
 
+def lengths(cuts: Iterable[int]) -> list[int]:
+    """The lengths of the pieces between these places."""
+    return [end - start for start, end in pairwise(cuts)]
+
+
 def places_inside(places: Iterable[int], start: int, stop: int) -> tuple[int, ...]:
     """The ``places`` strictly between ``start`` and ``stop``, sorted, counted from ``start``."""
     return tuple(sorted(place - start for place in places if start < place < stop))

@@ -83,9 +83,6 @@ class PairLanes:
     #: Target columns of a panel in narrow lanes; the profile of `batch/profile.clh` is made for 8.
     narrow_columns: int = COLUMNS
 
-    def header_of(self, width: int) -> str:
-        return self.header if self.narrow is None or width == WIDE else self.narrow
-
     def columns(self, width: int) -> int:
         """Target columns of a panel."""
         return COLUMNS if width == WIDE else self.narrow_columns

@@ -6,10 +6,9 @@ are summed (:mod:`.execution`).  Sandes & de Melo (thesis 2011, table 5.1) do so
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from math import lcm
 from typing import NamedTuple
 
@@ -17,7 +16,7 @@ from . import path_grid, sizes
 from .choose import choose, in_boxes, in_strips, pipeline_lines, pipeline_slots, whole_pipeline
 from .execution import ByRows, HeldWhole, InParts, InStrips
 from .facts import DeviceFacts
-from .geometry import TileShape, places_inside, spans
+from .geometry import TileShape, lengths, places_inside, spans
 from .plan import StriplessPlan
 from .program import Given
 from .sections import span as widest_path
@@ -77,7 +76,7 @@ def device_memory(given: Given, m: int, n: int, free_ends: tuple[bool, ...] = NO
         less = [4 * sizes.compressed_words(side)[-1] * (len(lines) - 2) for side, lines in sides]
         most = most.or_more(Memory(sum(kept) + less[0]))
         most, kept = most.or_more(Memory(kept[1] + sum(less))), less
-    cell = _widest(rows), _widest(columns)
+    cell = max(lengths(rows)), max(lengths(columns))
     ahead = sweeps.ahead(m, n, cell, sum(kept))
     return most.or_more(sweeps.trace(*cell) if ahead is None else ahead, sum(kept))
 
@@ -109,11 +108,6 @@ def _samples(spans: list[range], inner: tuple[int, ...]) -> list[tuple[int, int]
             if k < len(span):
                 found.append((span[k], min(span[k] + span.step, span.stop)))
     return found
-
-
-def _widest(places: Iterable[int]) -> int:
-    """The longest way from one of these places to the next."""
-    return max(b - a for a, b in pairwise(places))
 
 
 @dataclass(frozen=True)
@@ -166,7 +160,8 @@ class _Sweeps:
         """The buffers of a tile as it is computed; do its special lines stay on the device?"""
         execution = choose(tile, self.given)
         if isinstance(execution, InParts):  # the host keeps the cells of the cuts
-            m, n = _widest((0, *execution.rows, tile.m)), _widest((0, *execution.columns, tile.n))
+            m = max(lengths((0, *execution.rows, tile.m)))
+            n = max(lengths((0, *execution.columns, tile.n)))
             part = replace(
                 tile,
                 m=m,
@@ -192,12 +187,12 @@ class _Sweeps:
         if begun is None:
             return None
         height = begun.tile.m
-        count = sum(-(-(b - a) // height) for a, b in pairwise(places))
+        count = sum(-(-rows // height) for rows in lengths(places))
         if shared := given.devices > 1:
             count, places = max(2, -(-tile.m // height // given.devices)), [0, height]
         if count < 2:
             return None
-        part = replace(begun.tile, m=min(height, _widest(places)))
+        part = replace(begun.tile, m=min(height, max(lengths(places))))
         both = filter(None, (begun, begun.until_built))
         ways = (in_strips(one.plan, one.program.score, part, given, linked=True) for one in both)
         own = max((one.buffers for one in ways), key=Memory.of).values()
@@ -224,7 +219,8 @@ class _Sweeps:
         most = part._replace(total=part.total - buffers.get("moves", 0) + cells // 2)
         shape, *grid = path_grid.finer_grid(plan, rows, columns)
         swept, *kept = self.sweep(grid[0], grid[1], shape, TileShape(rows, columns))
-        return most.or_more(swept).or_more(self.trace(*map(_widest, grid)), sum(kept))
+        cell = (max(lengths(places)) for places in grid)
+        return most.or_more(swept).or_more(self.trace(*cell), sum(kept))
 
     def ahead(self, m: int, n: int, cell: tuple[int, int], kept: int) -> Memory | None:
         """What a path through all of the matrix takes beside the grid of the sweep, whose cells are

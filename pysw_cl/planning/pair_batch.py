@@ -132,10 +132,6 @@ class InLanes:
     tops: bool
     boxes: bool
 
-    def __str__(self) -> str:
-        pairs = self.lanes.pairs(self.width)
-        return f"{self.lanes.name} lanes of {self.width} bits, {pairs} pairs at once in each group"
-
     @property
     def stores_moves(self) -> bool:
         """Are there moves, and runs?"""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import gcd
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from .parameters import SPACE, Parameter, parameters_of
 from .plan_fields import PlanFields
 from .sizes import moves_bytes
 
+P = TypeVar("P", bound="Plan")
 #: Columns of a block where moves are stored: few, because the strip below waits for a block.
 MOVES_CHUNK = 32
 #: The same at most beside a query profile in local memory, whose rest holds the blocks.
@@ -106,8 +107,7 @@ class Plan(PlanFields):
             strips = -(-m // (self.T * small))
             if strips * self.T * small * n < self.tuning.engine.small_cells:
                 return replace(self, alpha=small)
-        alpha, B, chunk = self.soonest(fit, m, n)
-        return replace(self, alpha=alpha, B=B, chunk=chunk)
+        return self.soonest(fit, m, n)
 
     def for_moves(self, m: int, n: int) -> Plan:
         """This plan for an m x n tile with stored moves.  Lanes of fewer rows make more strips and
@@ -158,11 +158,12 @@ class Plan(PlanFields):
         _kept[key] = kept  # which another thread may clear at once
         return kept
 
-    def soonest(self, alphas: Sequence[int], m: int, n: int) -> tuple[int, int, int]:
-        """The alpha, B and chunk of least cost for m x n cells; of equal ones the highest alpha."""
+    def soonest(self: P, alphas: Sequence[int], m: int, n: int) -> P:
+        """This plan with the alpha, B and chunk of least cost for m x n cells; of equal ones with
+        the highest alpha."""
         ways = zip(self.ways(alphas, m, n), alphas, strict=True)
         (_, B, chunk), alpha = min(ways, key=lambda way: (way[0][0], -way[1]))
-        return alpha, B, chunk
+        return replace(self, alpha=alpha, B=B, chunk=chunk)
 
     def tile_cost(self, m: int, n: int) -> float:
         """The cost of a tile of m x n cells without moves, with the plan's own alpha."""

@@ -85,7 +85,6 @@ class PlanFields:
 
     @cached_property
     def strip_rows(self) -> int:
-        """Rows of a strip."""
         return self.T * self.alpha
 
     def may_be_cut(self, m: int, n: int) -> bool:
@@ -109,7 +108,6 @@ class PlanFields:
 
     @cached_property
     def lane_set(self) -> LaneSet:
-        """The lane set that ``lanes`` names."""
         return LANE_SETS[self.lanes]
 
     @property

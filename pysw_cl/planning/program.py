@@ -168,10 +168,7 @@ def _tall_plan(plan: Plan, score: str, tile: TileShape) -> Plan | None:
     most = max(plan.alpha, m // (strips * plan.T))
     tall = tuple(alpha for alpha in plan.lane_set.tall_alphas if alpha <= most)
     alphas = _heights(plan, tall, tile)
-    if not alphas:
-        return None
-    alpha, B, chunk = plan.soonest(alphas, m, n)
-    return replace(plan, alpha=alpha, B=B, chunk=chunk)
+    return plan.soonest(alphas, m, n) if alphas else None
 
 
 def _heights(plan: Plan, alphas: tuple[int, ...], tile: TileShape) -> list[int]:

@@ -37,24 +37,16 @@ class Sections:
 
     #: The plan, with the sections' alpha, B and chunk.
     plan: Plan
+    #: What decides their cost.
+    cut: Cut
     #: The columns where sections begin and end: 0, ..., the tile's last.
     cuts: tuple[int, ...]
-    #: Columns that a section sweeps left of its first.
-    overlap: int
-    #: Is the overlap so long that the values after it are the true ones?
-    proven: bool
     #: Has a section fewer columns than an alignment of all rows would want?
     square: bool = False
 
     @property
     def count(self) -> int:
         return len(self.cuts) - 1
-
-    @property
-    def cut(self) -> Cut:
-        """They as models of their cost know them."""
-        plan = self.plan
-        return Cut(plan.alpha, plan.B, plan.chunk, self.count, self.overlap, self.proven)
 
     def cost(self, m: int, n: int) -> Count:
         """What a tile of m x n cells costs so."""
@@ -128,7 +120,8 @@ def _chosen(plan: Plan, machine: Machine, asked: Asked) -> Sections | None:
     if cut is None:
         return None
     chosen = replace(plan, alpha=cut.alpha, B=cut.B, chunk=cut.chunk)
-    return Sections(chosen, _cuts(n, cut.sections, columns), cut.overlap, cut.proven)
+    cuts = _cuts(n, cut.sections, columns)
+    return Sections(chosen, cut._replace(sections=len(cuts) - 1), cuts)
 
 
 def _soonest(plan: Plan, asked: Asked, seconds: float) -> Cut | None:

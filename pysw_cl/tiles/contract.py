@@ -156,8 +156,8 @@ class Engine:
     @property
     def kernel_seconds(self) -> dict[str, float]:
         """Seconds on the device by kernel, of all that it computed; empty unless it measures, as
-        ``watch`` does (`pysw_cl.opencl.device.Stopwatch`)."""
-        return {} if self.watch is None else self.watch.seconds
+        ``watch`` does (`pysw_cl.opencl.device.stopwatch`)."""
+        return {} if self.watch is None else self.watch()
 
     def another(self, cells: int) -> Engine | None:
         """Another kind of engine, to compute a result again that failed its check; or None."""

@@ -193,9 +193,9 @@ def test_memory_is_lent_once_and_given_back() -> None:
             with pytest.raises(error):
                 align("ACGTACGT", "ACGTTCGT", progress=stop)
             assert not retained.lent
-    sizes = {name: buffer.size for name, buffer in retained.buffers.items()}
+    sizes = {name: buffer.size for name, buffer in retained._named.items()}
     pysw_cl.align("ACGT" * 30, "ACGT" * 30)
-    assert {name: buffer.size for name, buffer in retained.buffers.items()}.keys() >= sizes.keys()
+    assert {name: buffer.size for name, buffer in retained._named.items()}.keys() >= sizes.keys()
 
 
 def test_device_bytes() -> None:

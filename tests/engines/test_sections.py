@@ -84,7 +84,7 @@ def test_unrelated_letters_refuse_no_section(swept: Any, output: str) -> None:
     a, b = _random(1, 90, 6000)
     _same(a, b, SMALL, output=output)
     (sections, refused), *_ = swept
-    assert sections.count > 1 and sections.overlap == 64 and refused == [0]
+    assert sections.count > 1 and sections.cut.overlap == 64 and refused == [0]
 
 
 @pytest.mark.parametrize("distance", [20, 63, 64, 65, 200])
@@ -128,7 +128,7 @@ def test_refused_too_often_it_overlaps_more_and_then_does_without(swept: Any) ->
     }
     options = {"sub_score": (1, -1), "gap_cost": (1, 0), "allow_odd_scoring": True}
     _same(a, b, plan, output="ends", **options)
-    overlaps = [sections.overlap for sections, _ in swept]
+    overlaps = [sections.cut.overlap for sections, _ in swept]
     assert overlaps == [64, 192]
     swept.clear()
     _same(a, b, plan, output="ends", **options)
@@ -182,10 +182,10 @@ def test_the_span_suffices(swept: Any, local: bool) -> None:
             job = replace(job, top=Edge(*(np.broadcast_to(x, job.size[1]) for x in (one.h, one.x))))
         assert_tile(engine.tile(job), reference.tile(job), scoring.gap_open)
         sections, refused = swept.pop()
-        assert sections.proven and not refused
+        assert sections.cut.proven and not refused
         highest = max(job.corner, int(job.above.h.max()), int(job.left.h.max()))
         excess = highest if local else highest - int(job.above.h[0])
-        assert sections.overlap == span(scoring, m, excess, local)
+        assert sections.cut.overlap == span(scoring, m, excess, local)
 
 
 def test_a_high_left_edge_reaches_far(swept: Any) -> None:
@@ -197,7 +197,7 @@ def test_a_high_left_edge_reaches_far(swept: Any) -> None:
     high = frozen(Edge.level(1500, 20, 2))
     job = replace(job, left=high, corner=1500)
     assert_tile(engine.tile(job), ReferenceEngine().tile(job), scoring.gap_open)
-    assert swept[-1][0].overlap > 1500
+    assert swept[-1][0].cut.overlap > 1500
 
 
 def test_the_longest_alignment_is_shorter_than_its_span() -> None:
@@ -212,9 +212,9 @@ def test_the_longest_alignment_is_shorter_than_its_span() -> None:
 def test_which_tiles_are_cut() -> None:
     plan = Plan(B=8, T=64, alpha=16)
     cut = sections_of(plan, 1000, 1 << 24, 2000, 256, (), False, MANY)
-    assert cut is not None and cut.proven and cut.overlap == 2000 and cut.count == 4 * 8
+    assert cut is not None and cut.cut.proven and cut.cut.overlap == 2000 and cut.count == 4 * 8
     cut = sections_of(plan, 1000, 1 << 24, None, 256, (1 << 20,), False, MANY)
-    assert cut is not None and not cut.proven and cut.overlap == 256 and 1 << 20 in cut.cuts
+    assert cut is not None and not cut.cut.proven and cut.cut.overlap == 256 and 1 << 20 in cut.cuts
     assert sections_of(plan, 1000, 1 << 24, None, 1 << 23, (), False, MANY) is None  # too long
     assert (
         sections_of(plan, 1 << 17, 1 << 17, 1 << 18, 256, (), False, MANY) is None

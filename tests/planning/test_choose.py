@@ -102,7 +102,7 @@ def tile_agrees(rng: np.random.Generator, plan: dict[str, Any] | None) -> str:
         assert {name.removeprefix(family) for name in done.cells} <= {
             str(width) for width in (*execution.program.widths, 32)
         }
-    elif isinstance(execution, InSections) and done.launches == 2 - execution.sections.proven:
+    elif isinstance(execution, InSections) and done.launches == 2 - execution.sections.cut.proven:
         assert engine.peak_bytes == Memory.of(execution.buffers).total, execution
     return type(execution).__name__
 

@@ -15,9 +15,9 @@ from saving import TINY, key, related
 
 import pysw_cl
 from pysw_cl.drivers.band_doubling import BandTiles
-from pysw_cl.engines.plans import make_plan
+from pysw_cl.engines.plans import Wishes, make_plan
 from pysw_cl.engines.reference import ReferenceEngine, ReferencePlan
-from pysw_cl.engines.registry import ENGINES, Wishes
+from pysw_cl.engines.registry import ENGINES
 from pysw_cl.planning.geometry import cuts
 from pysw_cl.planning.lane_sets import LANE_SETS
 from pysw_cl.planning.model.times import GENERIC, Machine

@@ -171,7 +171,8 @@ def test_tiles_without_sections_cost_what_the_best_way_costs() -> None:
     """Of equal ways that with the fewest groups."""
     plan = plan_of("permute4")
     for m, n in sizes(5, 40):
-        alpha, B, _ = plan.soonest(plan.alphas, m, n)
+        best = plan.soonest(plan.alphas, m, n)
+        alpha, B = best.alpha, best.B
         least = plan.least_cost(m, n)
         assert least == replace(plan, alpha=alpha).tile_cost(m, n)
         every = [replace(plan, alpha=alpha) for alpha in plan.alphas]

@@ -19,7 +19,6 @@ from ...tiles.contract import BoxEnd, BoxPath
 from ...tiles.tile import Box, Costs
 from .engine import BatchEngine
 from .kept import Ints
-from .running import Running
 from .scores import local_limit
 
 #: The first width that is tried.  Lanes of 8 bits hold no box: H is high where it begins.
@@ -136,20 +135,17 @@ class BoxEngine(BatchEngine):
         count = len(ends)
         runs_at = np.zeros(count + 1, np.int32)
         np.cumsum(most_runs(ends[:, 1], ends[:, 2]), out=runs_at[1:])
-        words, traced = np.empty(int(runs_at[-1]), np.uint32), np.empty((TRACED, count), np.int32)
-        with Running(self.runtime, self._retained, at_once=True) as running:
+        with Buffers(self.runtime) as buffers:
             given = {
                 "count": count,
-                "results": running.buffers.of(np.ascontiguousarray(ends.T)),
-                "runs_at": running.buffers.of(runs_at),
-                "runs": self._retained.get("runs", words.nbytes),
+                "results": buffers.of(np.ascontiguousarray(ends.T)),
+                "runs_at": buffers.of(runs_at),
+                "runs": self._retained.get("runs", 4 * int(runs_at[-1])),
                 "traced": self._retained.get("traced", 4 * TRACED * count),
             }
             self.launch_traceback({**shared, **given}, width, {"WRITE_RUNS": 1, "BOXES": 1})
-            running.fetch_to(traced, given["traced"])
-            running.fetch_to(words, given["runs"])
-            running.begin()
-            running.finish()
+            traced = buffers.read(given["traced"], TRACED * count).reshape(TRACED, count)
+            words = buffers.read(given["runs"], int(runs_at[-1]), dtype=np.uint32)
         return [
             BoxPath(row, column, score, words[stop - length : stop])
             for row, column, _, _, length, score, stop in zip(

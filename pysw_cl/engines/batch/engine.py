@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
-from ...planning.lane_sets import LANE_SETS
+from ...planning.lane_sets import LANE_SETS, WIDE
 from ...planning.pair_batch import RESULTS, TRACED, Groups, InLanes
 from ...scoring.precision import UNREACHABLE
 from ...scoring.scoring import Scoring
@@ -247,8 +247,8 @@ class BatchEngine:
             "moves": memory.get("moves", sizes["moves"]),
         }
         most_m, most_n = execution.groups.longest
-        score, header = execution.score, self.lanes.header_of(execution.width)
-        spec = batch_spec(header, score, execution.tops, execution.boxes)
+        score, narrow = execution.score, execution.width < WIDE and self.lanes.narrow
+        spec = batch_spec(narrow or self.lanes.header, score, execution.tops, execution.boxes)
         more = {} if self.scoring.gap_open else {"LINEAR": 1}
         if self.scoring.sets and execution.output == "counts":
             more["SETS"] = 1

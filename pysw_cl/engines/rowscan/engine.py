@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...opencl.buffers import Buffers
-from ...opencl.device import Runtime, Stopwatch
+from ...opencl.device import Runtime, stopwatch
 from ...opencl.program import BoundKernel
 from ...planning.execution import ByRows
 from ...scoring.precision import UNREACHABLE
@@ -59,7 +59,7 @@ class RowscanEngine(Engine):
 
     def __init__(self, runtime: Runtime, plan: RowscanPlan) -> None:
         self.runtime, self.plan = runtime, plan
-        self.watch = Stopwatch(runtime.times)
+        self.watch = stopwatch(runtime.times)
 
     @cached_property
     def for_moves(self) -> WavefrontEngine:
@@ -79,45 +79,41 @@ class RowscanEngine(Engine):
         return persistently(self, partial(self._launched, job, capacity))
 
     def _launched(self, job: TileJob, capacity: int) -> TileResult:
-        with Buffers(self.runtime, small=True) as buffers:
-            found = self._computed(job, buffers, capacity)
-            self.peak_bytes = max(self.peak_bytes, buffers.bytes)
-        return found
-
-    def _computed(self, job: TileJob, buffers: Buffers, capacity: int) -> TileResult:
         """The tile's result, by the form of the plan.  ``capacity``: 0: only the best cell."""
         (m, n), scoring = job.size, job.scoring
         score = scoring.source.file
-        values = {
-            "query": buffers.of(job.query),
-            "m": m,
-            "n": n,
-            "gap_open": scoring.gap_open,
-            "gap_extend": scoring.gap_extend,
-            "corner": job.corner,
-            "least": least_of(job),
-            "hits": buffers.of(np.zeros(1 + 3 * capacity, np.int32)),
-            "capacity": capacity,
-            **scoring.source.arguments(score, buffers.of),
-        }
-        plan = self.plan.for_tile(scoring, m, n)
-        file, arguments, sweep = THREE if plan.form == THREE_LAUNCH else ONE
-        defines = {
-            "T": plan.T,
-            "R": plan.alpha,
-            "LOCAL": int(job.floor is not None),
-            "BEST": 2 if capacity else int(job.best),
-            **scoring.source.defines,
-        }
-        kernels = []
-        for k, (name, own) in enumerate(arguments.items()):
-            spec = scored_spec(name, file, own, plan.lane_set.wide, score, scored=k == 0)
-            kernels.append(BoundKernel(self.runtime, spec, defines))
-        swept = sweep(plan, job, buffers, values, kernels)
-        hits, reached = hits_of(swept.best, 1) if job.best else NO_HITS, 0
-        if capacity:
-            reached, cells = collected_cells(buffers, values["hits"], capacity)
-            hits = hits_of(cells, job.count)
+        with Buffers(self.runtime, small=True) as buffers:
+            values = {
+                "query": buffers.of(job.query),
+                "m": m,
+                "n": n,
+                "gap_open": scoring.gap_open,
+                "gap_extend": scoring.gap_extend,
+                "corner": job.corner,
+                "least": least_of(job),
+                "hits": buffers.of(np.zeros(1 + 3 * capacity, np.int32)),
+                "capacity": capacity,
+                **scoring.source.arguments(score, buffers.of),
+            }
+            plan = self.plan.for_tile(scoring, m, n)
+            file, arguments, sweep = THREE if plan.form == THREE_LAUNCH else ONE
+            defines = {
+                "T": plan.T,
+                "R": plan.alpha,
+                "LOCAL": int(job.floor is not None),
+                "BEST": 2 if capacity else int(job.best),
+                **scoring.source.defines,
+            }
+            kernels = []
+            for k, (name, own) in enumerate(arguments.items()):
+                spec = scored_spec(name, file, own, plan.lane_set.wide, score, scored=k == 0)
+                kernels.append(BoundKernel(self.runtime, spec, defines))
+            swept = sweep(plan, job, buffers, values, kernels)
+            hits, reached = hits_of(swept.best, 1) if job.best else NO_HITS, 0
+            if capacity:
+                reached, cells = collected_cells(buffers, values["hits"], capacity)
+                hits = hits_of(cells, job.count)
+            self.peak_bytes = max(self.peak_bytes, buffers.bytes)
         return TileResult(
             None if swept.bottom is None else edge_of(job, *swept.bottom),
             edge_of(job, *swept.right),

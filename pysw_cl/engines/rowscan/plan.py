@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from ...opencl.device import Runtime
 from ...planning.facts import DeviceFacts
-from ...planning.geometry import TileShape
+from ...planning.geometry import TileShape, lengths
 from ...planning.lane_sets import LANE_SETS
 from ...planning.model.times import Count, Wave
 from ...planning.parameters import tunable
@@ -16,9 +16,6 @@ from ...planning.plan import StriplessPlan
 from ...planning.plan_fields import FORMS
 from ...scoring.scoring import Scoring
 from ..plans import default_plan, profiled
-
-if TYPE_CHECKING:
-    from ...opencl.device import Runtime
 
 #: What a gap loses in a segment at most: numbers stay in 32 bits.
 MOST_DECAY = 1 << 28
@@ -119,12 +116,12 @@ class RowscanPlan(StriplessPlan):
             or (fills and self.T * alpha * self.B > 2 * columns)
         ):
             alpha = max(1, alpha // 8)  # few values, since each is another build of the kernel
-        return replace(self, alpha=alpha, B=self.soonest((alpha,), rows, columns)[1])
+        return self.soonest((alpha,), rows, columns)
 
     def buffers(self, tile: TileShape, scoring: Scoring) -> dict[str, int]:
         """See `StriplessPlan`: of its largest part if it has special rows or columns."""
-        m = max(b - a for a, b in pairwise((0, *tile.rows, tile.m)))
-        n = max(b - a for a, b in pairwise((0, *tile.columns, tile.n)))
+        m = max(lengths((0, *tile.rows, tile.m)))
+        n = max(lengths((0, *tile.columns, tile.n)))
         if (m, n) != tile.size:
             tile = replace(tile, m=m, n=n, bottom=True, right=True, level=False)
         plan, (table, _) = self.for_tile(scoring, m, n), scoring.source.sizes(scoring.source.file)

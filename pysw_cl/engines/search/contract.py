@@ -17,6 +17,8 @@ from ...sequences.alphabet import Letters
 from ...sequences.sequence_set import SequenceSet
 
 Scores = NDArray[np.int32]
+#: Is called now and then with the cells that were computed since.
+CellsDone = Callable[[int], None]
 
 
 def part_of(sequences: SequenceSet, first: int, stop: int) -> SequenceSet:
@@ -50,15 +52,12 @@ class SearchEngine:
         subjects have letters of the scoring's alphabet only, or others that it has a code for."""
         return subjects
 
-    def scores(
-        self, queries: Iterable[Letters], held: Any, done: Callable[[int], None]
-    ) -> Iterator[Scores]:
+    def scores(self, queries: Iterable[Letters], held: Any, done: CellsDone) -> Iterator[Scores]:
         """The scores of one query after the other, none empty, with the subjects of a part in their
         order; in the scoring's own integers.
 
         The engine may compute ahead of what is taken, so that the device always has work.  An
-        array is the caller's until the next one is asked for.  ``done(cells)`` is called now and
-        then with the cells that were computed since."""
+        array is the caller's until the next one is asked for."""
         raise NotImplementedError
 
     def free(self, held: Any) -> None:

@@ -7,7 +7,7 @@ precision, with a query profile in local memory; the arithmetic is this project'
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,7 @@ from ...sequences.alphabet import NO_CODE, Letters
 from ...sequences.sequence_set import SequenceSet
 from ..batch.kept import RetainedMemory
 from ..batch.scores import LEAST_MATCHES
-from .contract import Pairs, Scores, SearchEngine
+from .contract import CellsDone, Pairs, Scores, SearchEngine
 from .vector import CODES
 
 #: The highest number of 11 bits.
@@ -167,9 +167,7 @@ class MixedSearch(SearchEngine):
             codes[:256][encoding == code] = one
         return codes, used[columns]
 
-    def scores(
-        self, queries: Iterable[Letters], held: Any, done: Callable[[int], None]
-    ) -> Iterator[Scores]:
+    def scores(self, queries: Iterable[Letters], held: Any, done: CellsDone) -> Iterator[Scores]:
         left = iter(queries)  # the first ones begin now
 
         def begun(slots: list[Slot]) -> Iterator[tuple[Letters, Slot]]:
@@ -256,7 +254,7 @@ class MixedSearch(SearchEngine):
         sweeps = [Sweep(long, len(words), best, max(1, units - groups) * best.groups)]
         return [Sweep(0, long, aside, groups), *sweeps] if long else sweeps
 
-    def _take(self, query: Letters, slot: Slot, held: Held, done: Callable[[int], None]) -> Scores:
+    def _take(self, query: Letters, slot: Slot, held: Held, done: CellsDone) -> Scores:
         """The scores of a query that was begun."""
         subjects, cells = held.subjects, len(query) * len(held.subjects.letters)
         found = slot.memory.host("scores", (len(subjects),))

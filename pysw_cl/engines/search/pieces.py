@@ -6,7 +6,7 @@ overlap have the right ones (`path_reach` has the proof)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from ...scoring.scoring import Scoring
 from ...sequences.alphabet import Letters
 from ...sequences.sequence_set import SequenceSet
 from ..batch.scores import FREE_QUERY, path_reach
-from .contract import Scores, SearchEngine
+from .contract import CellsDone, Scores, SearchEngine
 
 #: Letters of a piece at least, in reaches of paths; the least share of the letters that is cut.
 LEAST, FEW = 2, 1 / 32
@@ -77,9 +77,7 @@ class InPieces(SearchEngine):
             subjects = SequenceSet.of(subjects.letters, start[by_length], stop[by_length])
         held.inner = self.engine.hold(subjects)
 
-    def scores(
-        self, queries: Iterable[Letters], held: Any, done: Callable[[int], None]
-    ) -> Iterator[Scores]:
+    def scores(self, queries: Iterable[Letters], held: Any, done: CellsDone) -> Iterator[Scores]:
         queries = list(queries)
         if self._able and queries:
             most = np.array([max(map(len, queries))])

@@ -18,7 +18,7 @@ import numpy as np
 from ...errors import DeviceError, RecomputedWarning, warn
 from ...sequences.alphabet import Letters
 from ...sequences.sequence_set import SequenceSet
-from .contract import Scores, SearchEngine, part_of
+from .contract import CellsDone, Scores, SearchEngine, part_of
 
 #: Queries that a device may be ahead of the slowest one, at least and at most, and bytes of scores.
 LEAST_AHEAD, MOST_AHEAD, AHEAD_BYTES = 4, 64, 1 << 24
@@ -68,7 +68,6 @@ class Member:
         self.engine.free(held)
 
     def close(self) -> None:
-        """Free the device's memory."""
         with suppress(DeviceError):
             self.engine.close()
 
@@ -144,9 +143,7 @@ class TogetherSearch(SearchEngine):
         self._give(held)
         return held
 
-    def scores(
-        self, queries: Iterable[Letters], held: Any, done: Callable[[int], None]
-    ) -> Iterator[Scores]:
+    def scores(self, queries: Iterable[Letters], held: Any, done: CellsDone) -> Iterator[Scores]:
         queries, letters = list(queries), len(held.subjects.letters)
         at, left = 0, sum(map(len, queries))
         while at < len(queries):

@@ -6,7 +6,7 @@ query letter made for some columns of all subjects at a time (Rognes 2011, SWIPE
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -23,7 +23,7 @@ from ...scoring.scoring import Scoring
 from ...sequences.alphabet import PIECE, Letters
 from ...sequences.sequence_set import SequenceSet
 from ..batch.scores import global_fits, local_floor, local_limit, local_width
-from .contract import Pairs, Scores, SearchEngine
+from .contract import CellsDone, Pairs, Scores, SearchEngine
 
 #: Codes of subjects, padding included, and how many letters a kernel loads at once.
 CODES, AT_ONCE = 32, 8
@@ -149,13 +149,11 @@ class VectorSearch(SearchEngine):
         most = int(lengths.sum()) // self.lanes.pairs(self._widths[0])
         return Held(subjects, lengths, buffers, given, int((lengths > most).sum()))
 
-    def scores(
-        self, queries: Iterable[Letters], held: Any, done: Callable[[int], None]
-    ) -> Iterator[Scores]:
+    def scores(self, queries: Iterable[Letters], held: Any, done: CellsDone) -> Iterator[Scores]:
         for query in queries:
             yield self._of_query(query, held, done)
 
-    def _of_query(self, query: Letters, held: Held, done: Callable[[int], None]) -> Scores:
+    def _of_query(self, query: Letters, held: Held, done: CellsDone) -> Scores:
         found = np.empty(len(held.subjects), np.int32)
         left = np.arange(held.alone, len(found))
         kinds, rows = np.unique(self.scoring.rows(query), return_inverse=True)
@@ -213,7 +211,7 @@ class VectorSearch(SearchEngine):
         width: int,
         given: dict[str, Any],
         buffers: Buffers,
-        done: Callable[[int], None],
+        done: CellsDone,
     ) -> Scores:
         """Sweep ``some`` subjects in lanes of a width; the scores of all, theirs among them."""
         streams, places = self._streams(held, some, width, buffers)

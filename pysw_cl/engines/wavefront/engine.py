@@ -6,19 +6,23 @@ and long phase, horizontal and vertical bus); the ticketed form is described in 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from ...errors import DeviceError, PlanError
 from ...opencl.buffers import Buffers, RetainedBuffers
-from ...opencl.device import Runtime, Stopwatch
+from ...opencl.device import Runtime, stopwatch
 from ...opencl.program import KernelSpec, build_apart
 from ...planning.choose import choose, choose_pipeline, in_boxes, pipeline_rows
 from ...planning.execution import ByRows, InParts, InSections, InStrips, TileExecution
 from ...planning.geometry import TileRows, TileShape, swapped
+from ...planning.pair_batch import filled
 from ...planning.path_grid import batch_plans, compresses, level_steps
 from ...planning.plan import Plan
 from ...planning.program import Given, Seen, batch_program
@@ -26,11 +30,11 @@ from ...planning.sizes import HELD_CELL_BYTES, held_numbers
 from ...scoring.scoring import Scoring
 from ...sequences.view import View
 from ...tiles.again import persistently
-from ...tiles.contract import Engine, PairPaths
+from ...tiles.contract import Engine, PairPaths, Part
 from ...tiles.edges import DeviceEdge
 from ...tiles.graph import Rectangle
 from ...tiles.sweep import by_parts, collected
-from ...tiles.tile import TileJob, TileResult
+from ...tiles.tile import Area, Costs, Hit, TileJob, TileResult, Traced
 from ..batch.boxes import Boxes
 from ..common import FreeEnd
 from ..held import HeldMatrix
@@ -39,13 +43,14 @@ from ..reference import ReferenceEngine
 from .compressed_edge import CompressedEdge
 from .device_traceback import TRACE, DeviceMoves, traceback_defines
 from .kernel import spec_of
-from .pair_tiles import pair_paths
 from .pipeline import RunningPipeline
 from .sections import SectionsRun
 from .tile import TileRun, given_of, of_four, shape_of
-from .tile_batch import EDGE_GROUPS, TAKE_EDGES, WavefrontTileBatch
+from .tile_batch import EDGE_GROUPS, TAKE_EDGES, WavefrontTileBatch, row_quantum
 from .tile_batch_layout import FIND_ENTRIES, FINDERS
 
+#: Makes the row scan of a device.
+RowScan = Callable[[Runtime], Engine]
 #: Executions of small tiles that a thread keeps.
 MOST_KNOWN = 1024
 #: Tiles between the path and the lines around it may be so many times as high as wide.
@@ -55,20 +60,13 @@ HIGH = 8
 class WavefrontEngine(Engine):
     """Computes tiles on one OpenCL device according to a plan."""
 
-    def __init__(
-        self,
-        runtime: Runtime,
-        plan: Plan,
-        holds: bool = False,
-        row_scan: Callable[[Runtime], Engine] | None = None,
-    ) -> None:
-        """``holds``: it may hold small matrices whole.  ``row_scan``: makes the engine for tiles
-        that are computed sooner row by row."""
-        self.runtime, self._holds, self._make_row_scan = runtime, holds, row_scan
-        self.plan = plan
+    def __init__(self, runtime: Runtime, plan: Plan, row_scan: RowScan | None = None) -> None:
+        """``row_scan``: makes the engine for tiles that are computed sooner row by row.  None: a
+        user's plan, by which all tiles are swept in strips, and no small matrix is held whole."""
+        self.runtime, self.plan, self._make_row_scan = runtime, plan, row_scan
         self.captures_inside = plan.captures_inside
         self._room = RetainedBuffers()  # memory that is kept from tile to tile
-        self.watch = Stopwatch(runtime.times)
+        self.watch = stopwatch(runtime.times)
 
     def tile(self, job: TileJob, capacity: int = 0) -> TileResult:
         """Compute one tile; see :class:`pysw_cl.tiles.tile.TileJob`.  ``capacity``: at most so many
@@ -90,7 +88,7 @@ class WavefrontEngine(Engine):
 
     def _in_strips(self, execution: InStrips, job: TileJob, capacity: int) -> TileResult:
         with Buffers(self.runtime, small=True, retained=self._room) as buffers:
-            run = TileRun(self.runtime, execution, job, buffers, capacity)
+            run = TileRun(execution, job, buffers, capacity, None)
             run.run()
             result = run.result()
             self.note_memory(buffers.bytes)
@@ -173,8 +171,36 @@ class WavefrontEngine(Engine):
     @property
     def pair_paths(self) -> PairPaths | None:
         """None unless the device computes speculatively: others have few lanes."""
-        about = self.runtime, self.plan, self._room, self.note_memory
-        return partial(pair_paths, *about) if self._speculative else None
+        return self._pair_paths if self._speculative else None
+
+    def _pair_paths(
+        self, pairs: Sequence[Rectangle], known: Sequence[int]
+    ) -> tuple[list[tuple[Hit, Traced] | None], Costs]:
+        """Each pair is a tile (docs/algorithm.md, Pairs as tiles): they lie along the diagonal of
+        one matrix, of which nothing else is computed.  The letters of each query are followed by
+        padding up to a whole strip."""
+        given = Given(self.plan, pairs[0].scoring, True, self.runtime.facts)
+        source, tuning = given.scoring.source, self.plan.tuning.pairs
+        quantum, pad = row_quantum(self.plan, source.file), source.pads(source.file)[0]
+        queries, targets, parts, row, column = [], [], list[Part](), 0, 0
+        for pair, score in zip(pairs, known, strict=True):
+            m, n = pair.shape
+            padded = np.full(-(-m // quantum) * quantum, pad, np.uint8)
+            padded[:m] = pair.query.read(0, m)
+            queries.append(padded)
+            targets.append(pair.target.read(0, n))
+            area = Area(row, row + len(padded), column, column + n)
+            parts.append(Part(area, known=score))
+            row, column = area.row_end, area.column_end
+        letters = View(np.concatenate(queries)), View(np.concatenate(targets))
+        about = self.runtime, given, source.file, self._room, self.note_memory
+        with WavefrontTileBatch(*about, *letters, row) as batch:
+            sizes = [int(batch.moves_bytes(*part.area.shape)) for part in parts]
+            share = int(tuning.moves_share * self.runtime.facts.memory)
+            most = min(max(tuning.gpu_moves, share), batch.most_bytes)
+            cuts = pairwise(filled(sizes, most))
+            found = [path for start, stop in cuts for path in batch.paths(parts[start:stop])]
+            return found, batch.cost()
 
     def in_boxes(self, whole: Rectangle) -> bool:
         may = self.plan.may_be_cut(*whole.shape)  # else tiles are in strips
@@ -201,9 +227,9 @@ class WavefrontEngine(Engine):
     def hold(
         self, whole: Rectangle, free_ends: tuple[bool, bool, bool, bool], paths: int
     ) -> HeldMatrix | None:
-        """Where a work-item has all lanes; None if the engine was made without such matrices."""
-        facts = self.runtime.facts
-        given = Given(self.plan, whole.scoring, device=facts, holds=self._holds, paths=paths)
+        """Where a work-item has all lanes; None if the engine was made without a row scan."""
+        holds, facts = self._make_row_scan is not None, self.runtime.facts
+        given = Given(self.plan, whole.scoring, device=facts, holds=holds, paths=paths)
         if not given.is_held(*whole.shape):
             return None
         matrix = HeldMatrix(self.runtime, self.plan, whole, FreeEnd.of(free_ends))
@@ -259,10 +285,10 @@ class WavefrontEngine(Engine):
         transposed = execution.tile.transposed
         turned = job.transposed if transposed else job
         with Buffers(self.runtime, small=True, retained=self._room) as buffers:
-            run = SectionsRun(self.runtime, execution, turned, buffers, capacity)
+            run = SectionsRun(execution, turned, buffers, capacity)
             if not run.run():
                 growth = self.plan.tuning.sections.growth
-                self._overlaps[_costs(job.scoring)] = growth * execution.sections.overlap
+                self._overlaps[_costs(job.scoring)] = growth * execution.sections.cut.overlap
                 return None
             self.note_memory(buffers.bytes)
             result = run.result()

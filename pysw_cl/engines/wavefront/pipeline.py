@@ -41,6 +41,8 @@ class RunningPipeline:
     apart = False
     #: The number of its device, where several have such pipelines.
     number = 0
+    #: The tile that was begun last.
+    newest: TileRun
 
     def __init__(
         self,
@@ -64,36 +66,26 @@ class RunningPipeline:
         #: The tile that was taken out last: its result uses its memory.
         self._done: TileRun | None = None
         self._count, self._strips = 0, 0  # tiles begun so far, and their strips
-        self._last: TileRun | None = None
         try:
             self._ticket_bytes = runtime.facts.part_align
             numbers = self._most_tiles * self._ticket_bytes // 4
             self._tickets = self._own.sent(np.zeros(numbers, np.int32))
             scores = scores_of(job.scoring, self._score, first.program.skewed, self._own)
-            self._shared = self._own.several(
+            #: Buffers that all tiles share, by the names of the kernel's arguments.
+            self.shared = self._own.several(
                 {
                     "bus": bus_bytes(job.size[1], self.plan.T, self._lines),
                     "shared_best": np.array([least_of(job)], np.int32),
                     **target_codes(job.target, first.program, scores),
                 }
             )
-            self._shared.setdefault("letters", self._shared["target"])
+            self.shared.setdefault("letters", self.shared["target"])
             runtime.queue.finish()
             self._begin(job)
         except BaseException:
             with suppress(DeviceError):  # the device has failed already, most likely
                 self.close()
             raise
-
-    @property
-    def newest(self) -> TileRun:
-        """The tile that was begun last."""
-        return self._begun[-1]
-
-    @property
-    def shared_best(self) -> Any:
-        """The buffer of the best score so far."""
-        return self._shared["shared_best"]
 
     def accepts(self) -> bool:
         """Is there memory for one more tile, which cannot block those above?  Does not wait."""
@@ -206,8 +198,9 @@ class RunningPipeline:
     def _row_above(self, job: TileJob) -> tuple[int, tuple[Any, int] | None]:
         """The number of the line above the next tile, which is before that of the line below it,
         and `Link.above`."""
-        if (last := self._last) is None:
+        if not self._count:
             return 0, None
+        last = self.newest
         at = (last.grid.strips - 1) * last.execution.progress_words
         return self._count, (last.made["progress"], at)
 
@@ -225,11 +218,11 @@ class RunningPipeline:
         between, above = self._row_above(job)
         lines[0], lines[strips] = (2 + (between + k) % (self._lines - 2) for k in (0, 1))
         ticket = self._tickets.get_sub_region(count * self._ticket_bytes, 4)
-        link = Link({**self._shared, "ticket": ticket}, lines, above, self._host_room)
-        self._last = TileRun(side, execution, job, Buffers(side, pool=pool), link=link)
-        self._begun.append(self._last)
+        link = Link({**self.shared, "ticket": ticket}, lines, above, self._host_room)
+        self.newest = TileRun(execution, job, Buffers(side, pool=pool), 0, link)
+        self._begun.append(self.newest)
         self._count, self._strips = count + 1, self._strips + strips
         self._note_memory(self._own.bytes + sum(pool.bytes for _, pool in self._sides))
         with self.runtime.failing():
-            self._last.run()
+            self.newest.run()
             side.queue.flush()

@@ -59,13 +59,11 @@ class Lane(RunningPipeline):
     @property
     def places(self) -> int:
         """The groups that run at once."""
-        assert self._last is not None
-        return self.plan.B // self._last.program.warps
+        return self.plan.B // self.newest.program.warps
 
     def groups_of(self, job: TileJob) -> int:
         """The groups of the launch of a tile."""
-        assert self._last is not None
-        rows = self._last.program.warps * self.plan.strip_rows
+        rows = self.newest.program.warps * self.plan.strip_rows
         return min(self.places, -(-job.size[0] // rows))
 
     def tell(self, tile: int, columns: int, side: Runtime) -> None:
@@ -101,15 +99,15 @@ class Place:
 
 
 class Feed:
-    """What goes from the bottom row of a tile of the lane ``above`` to the row above the newest
-    tile of ``lane``, which has a ``number`` there."""
+    """What goes from the bottom row of the newest tile of the lane ``above`` to the row above that
+    of ``lane``, which has a ``number`` there."""
 
-    def __init__(self, source: TileRun, above: Lane, lane: Lane, number: int) -> None:
-        self.source, self.above, self.to = source, above, lane.newest
+    def __init__(self, above: Lane, lane: Lane, number: int) -> None:
+        self.source, self.above, self.to = above.newest, above, lane.newest
         self.lane, self.number = lane, number
         self._columns, self.ended = 0, threading.Event()
         #: What was copied of H and X.
-        self._cells = np.empty((2, source.grid.n), np.int32)
+        self._cells = np.empty((2, self.to.grid.n), np.int32)
 
     def step(self, least: int, place: Place) -> None:
         """Copy what is done since the last call, ``least`` columns or the rest."""
@@ -168,7 +166,6 @@ class Relay:
         self._begun: list[tuple[int, TileRun]] = []
         self._feeds: list[Feed] = []
         self._bottom: Edge | None = None
-        self._last: TileRun | None = None
         self.count, self._place = 0, Place()
         #: The error that ended the thread.
         self._error = list[BaseException]()
@@ -288,11 +285,9 @@ class Relay:
             else:
                 lane = self.lanes[turn]
                 lane.put(job, last=True)
-        run = lane.newest
-        if self._last is not None:
-            self._feeds.append(Feed(self._last, self.lanes[turn - 1], lane, number))
-        self._last = run
-        self._begun.append((turn, run))
+        if self.count:
+            self._feeds.append(Feed(self.lanes[turn - 1], lane, number))
+        self._begun.append((turn, lane.newest))
         self.count += 1
 
     def _check(self) -> None:
@@ -327,7 +322,8 @@ class Relay:
         for turn, lane in enumerate(list(self.lanes)):
             side = lane.copies
             with self._place.at(turn), Buffers(side) as buffers:
-                found.append((int(buffers.read(lane.shared_best, 1)[0]), side, lane.shared_best))
+                shared = lane.shared["shared_best"]
+                found.append((int(buffers.read(shared, 1)[0]), side, shared))
         best = max(score for score, *_ in found)
         for turn, (score, side, shared) in enumerate(found):
             if score < best:

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...opencl.buffers import Buffers
-from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.execution import InSections
 from ...tiles.edges import Edge, Ints, repeated
@@ -41,19 +40,19 @@ class SectionsRun(StripsRun):
     """The computation of one tile in sections: :meth:`run` computes, :meth:`result` reads it."""
 
     def __init__(
-        self, runtime: Runtime, execution: InSections, job: TileJob, buffers: Buffers, capacity: int
+        self, execution: InSections, job: TileJob, buffers: Buffers, capacity: int
     ) -> None:
-        super().__init__(runtime, execution, job, buffers, capacity)
+        super().__init__(execution, job, buffers, capacity)
         self.execution, self.layout = execution, execution.layout
         self.sections = sections = execution.sections
         cuts, flat = np.array(sections.cuts, np.int64), self.program.flat
-        self.starts, self.ends = np.maximum(cuts[:-1] - sections.overlap, 0), cuts[1:]
+        self.starts, self.ends = np.maximum(cuts[:-1] - sections.cut.overlap, 0), cuts[1:]
         widths = self.ends - self.starts + 2 * self.grid.T
         #: The places of the sections' parts of the bus, in 32-bit numbers.
         self.bus_at = (np.cumsum(widths) - widths) * (not flat)
         # strips alternate between lines 0 and 1; the top edge is needed again
         self.lines = np.arange(self.grid.strips + 1, dtype=np.int32) & 1
-        if not (sections.proven or flat):
+        if not (sections.cut.proven or flat):
             self.lines[0] = 2
         stride, sizes = self.layout.stride, execution.buffers
         self.kept = buffers.large(4 * self.layout.words)
@@ -73,7 +72,7 @@ class SectionsRun(StripsRun):
         self.made.setdefault("letters", self.made["target"])
         if self.capacity:
             self.made["hits"] = buffers.of(np.zeros(1 + 3 * self.capacity, np.int32))
-        overlap = buffers.constant(np.array([sections.overlap], np.int32))
+        overlap = buffers.constant(np.array([sections.cut.overlap], np.int32))
         self.made |= {"bus": self.kept, "columns": overlap}
 
     def _column(self, kind: str, k: Any) -> Any:
@@ -136,7 +135,7 @@ class SectionsRun(StripsRun):
         #: For each section, the column that it was swept from or compared at.
         self.began = np.where(self.starts > 0, self._column("crossed", np.arange(count)) + 1, 0)
         # made before the sweep: a driver may wait for a kernel that runs before it makes a buffer
-        compared = None if self.sections.proven else self._to_compare(self.buffers)
+        compared = None if self.sections.cut.proven else self._to_compare(self.buffers)
         self._launch(np.arange(count), False, self.buffers)
         if compared is None:
             return True
@@ -203,7 +202,7 @@ class SectionsRun(StripsRun):
                 TileWord.LEFT: crossed if again else left,
                 TileWord.RIGHT: self._column("right", which) + 1 if right else 0,
                 TileWord.CROSSED: crossed + 1,
-                TileWord.KEPT: (self.began[which] > 0) & (not again) & (not sections.proven),
+                TileWord.KEPT: (self.began[which] > 0) & (not again) & (not sections.cut.proven),
                 TileWord.FIRST: np.arange(len(which)) * grid.strips,
             },
         )

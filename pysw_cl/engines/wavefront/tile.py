@@ -53,10 +53,9 @@ class StripsRun:
     #: Buffers by the names of the kernel's arguments.
     made: dict[str, Any]
 
-    def __init__(
-        self, runtime: Runtime, execution: Strips, job: TileJob, buffers: Buffers, capacity: int
-    ) -> None:
-        self.runtime, self.job, self.buffers, self.capacity = runtime, job, buffers, capacity
+    def __init__(self, execution: Strips, job: TileJob, buffers: Buffers, capacity: int) -> None:
+        self.runtime, self.job, self.capacity = buffers.runtime, job, capacity
+        self.buffers = buffers
         self.program, self.grid = execution.program, execution.grid
         self.transposed = execution.tile.transposed
         self.strip_groups = execution.strip_groups
@@ -141,17 +140,11 @@ class TileRun(StripsRun):
     """The computation of one tile: :meth:`run` starts it, :meth:`result` waits for it."""
 
     def __init__(
-        self,
-        runtime: Runtime,
-        execution: InStrips,
-        job: TileJob,
-        buffers: Buffers,
-        capacity: int = 0,
-        link: Link | None = None,
+        self, chosen: InStrips, job: TileJob, buffers: Buffers, capacity: int, link: Link | None
     ) -> None:
         self.link = link
-        self.execution = in_time(runtime, execution)
-        super().__init__(runtime, self.execution, job, buffers, capacity)
+        self.execution = in_time(buffers.runtime, chosen)
+        super().__init__(self.execution, job, buffers, capacity)
         self.lines = self.execution.lines if link is None else link.lines
         self.stride = self.execution.stride
         self.made = self._allocated()

@@ -24,14 +24,11 @@ FINDERS = 1024
 
 #: The files and macros that cl/wavefront/tile_edges.cl is joined from.
 TILE_SET_FILES = ("base.clh", *TILE_MACROS, *SOURCE_MACROS, "wavefront/tile_edges.cl")
-FIND_ENTRIES = KernelSpec(
-    "find_entries",
-    TILE_SET_FILES,
-    (
-        *("kept", "tiles", "count:int", "row_step:int", "column_step:int", "match:int"),
-        *("extend:int", "tile:int", "row:int", "column:int", "most:int", "entries"),
-    ),
+_FIND = (
+    "kept tiles count:int row_step:int column_step:int match:int extend:int tile:int row:int "
+    "column:int most:int entries"
 )
+FIND_ENTRIES = KernelSpec("find_entries", TILE_SET_FILES, tuple(_FIND.split()))
 
 
 @dataclass

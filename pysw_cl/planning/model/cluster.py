@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import accumulate, pairwise, product
+from itertools import accumulate, product
 
 from ...errors import InputError, shown
+from ..geometry import lengths
 from ..path_grid import strip_rows
 from ..plan import Plan
 from ..program import Given
@@ -41,6 +42,8 @@ RISE, RISE_DEVICES, SMALLER = (0.09, 0.14, 0.22, 0.36, 0.6), 0.15, 0.6
 TUNING = {"engine.mixed_cells": 1 << 42}
 
 Sides = tuple[list[int], list[int]]
+#: Large tiles down and across for which there is place, and smaller ones of each size (`_sizes`).
+Pieces = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -99,24 +102,18 @@ class Cluster:
                 down, across = round(1 / height), round(height / cells)
                 for rise in {0, round(RISE_DEVICES * min(self.devices, down / 1.5, across / 1.5))}:
                     pieces = down, across, rise
-                    found = min(found, (self._about(known, m, n, *pieces, found[0]), pieces))
+                    found = min(found, (self._about(known, m, n, pieces, found[0]), pieces))
             size *= STEP
         down, across, rise = found[1]
         rows = strip_rows(given.plan, -(-m // down), -(-n // across))
         return _cut(m, _sizes(down, rise), rows), _cut(n, _sizes(across, rise), 1)
 
     def _about(
-        self,
-        known: Callable[[int, int], float],
-        m: int,
-        n: int,
-        down: int,
-        across: int,
-        rise: int,
-        most: float,
+        self, known: Callable[[int, int], float], m: int, n: int, pieces: Pieces, most: float
     ) -> float:
         """Seconds of a matrix in which there is place for so many large tiles, of sides as `_sizes`
         says, by those of tiles; less exact where they are more than ``most``."""
+        down, across, rise = pieces
 
         def taken(height: float, width: float) -> float:
             rows, columns = int(-(-m * height // down)), int(-(-n * width // across))
@@ -179,10 +176,6 @@ def of_worker(given: Given) -> Given:
 def for_tiles(plan: Plan) -> Plan:
     """The plan with which a device of a cluster computes its tiles."""
     return replace(plan, tuning=plan.tuning.with_values(TUNING))
-
-
-def lengths(cuts: Sequence[int]) -> list[int]:
-    return [end - start for start, end in pairwise(cuts)]
 
 
 def seconds_of(given: Given, m: int, n: int) -> float:

@@ -75,7 +75,6 @@ class Prediction:
 
     @property
     def cells(self) -> int:
-        """Cells of the matrix."""
         return self.shape[0] * self.shape[1]
 
     @property
@@ -252,11 +251,10 @@ def choice_of(given: Given, prediction: Prediction) -> Choice:
     if not isinstance(plan, StriplessPlan):
         whole, cut = (plan.tuning.with_values(some) for some in (NO_SECTIONS, ALL_SECTIONS))
         for alpha in plan.alphas:
-            fixed = replace(plan, alpha=alpha, alpha_fixed=True, tuning=cut)
-            _, B, chunk = plan.soonest((alpha,), m, n)
-            strips = replace(fixed, B=B, chunk=chunk, tuning=whole)
+            strips = replace(plan.soonest((alpha,), m, n), alpha_fixed=True, tuning=whole)
             others["strips", alpha] = replace(alone, plan=strips)
             if given.local:
+                fixed = replace(plan, alpha=alpha, alpha_fixed=True, tuning=cut)
                 others[CUT, alpha] = replace(alone, plan=fixed)
         if scan is not None and f"{scan.engine}/{scan.lanes}" in scan.machine.by_subject:
             others["rows", scan.alpha] = replace(given, plan=scan, holds=False)

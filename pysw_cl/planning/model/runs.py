@@ -155,7 +155,7 @@ def _add(work: Work, execution: InStrips | InSections | ByRows, m: int, n: int, 
     if isinstance(execution, InSections):
         m, n = execution.tile.size
     if isinstance(execution, ByRows):
-        plan = replace(plan, B=plan.soonest((plan.alpha,), m, n)[1])
+        plan = plan.soonest((plan.alpha,), m, n)
         subject = f"{plan.engine}/{plan.lanes}"
     else:  # for example "wavefront/vector/match/local/8"
         program = execution.program
@@ -166,7 +166,7 @@ def _add(work: Work, execution: InStrips | InSections | ByRows, m: int, n: int, 
         sections, subject = execution.sections, f"{subject}/{CUT}"
         wave = plan.side_by_side(sections.cut, m, n)
         work.counts["call", "section"] += times * sections.count
-        if not sections.proven:
+        if not sections.cut.proven:
             work.counts["call", "check"] += times * (sections.count - 1) * m
     elif isinstance(execution, InStrips):
         if not plan.machine.schedulers:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from heapq import heappop, heappush, heapreplace
-from itertools import pairwise, product
+from itertools import product
 
 from ..choose import shared_ends
-from ..geometry import cuts, spread
+from ..geometry import cuts, lengths, spread
 from ..path_grid import strip_rows
 from ..plan import StriplessPlan
 from ..program import Given
@@ -107,7 +107,7 @@ def _of_relay(given: Given, work: Work, m: int, n: int) -> dict[str, float]:
     warps = warps_of(plan.lane_set, given.device, plan.B)
     width, places = (n + plan.T) * column, plan.B // warps
     lag = warps * (float(lag_of(plan.T, plan.chunk, n)) * column + float(line.hop))
-    groups = [-(-(end - start) // (warps * plan.strip_rows)) for start, end in pairwise(ends)]
+    groups = [-(-rows // (warps * plan.strip_rows)) for rows in lengths(ends)]
     rounds = max(-(-sum(groups[k::devices]) // places) for k in range(devices))
     # one thread copies what is done of all tiles that are computed at once, in turns
     relay = max(tuning.relay_columns * column, COPY * len(groups) / rounds)
@@ -124,7 +124,7 @@ def _of_tiles(given: Given, work: Work, m: int, n: int) -> dict[str, float]:
 
     shape = spread(plan.tile_shape(m, n), m, n, devices)
     sides = cuts(m, shape[0], strip_rows(plan, *shape), tiles=True), cuts(n, shape[1], 1)
-    heights, widths = ([end - start for start, end in pairwise(side)] for side in sides)
+    heights, widths = map(lengths, sides)
     sizes = {*product(heights, widths)}
     known = {size: device_seconds(given, sweep_of(alone, *size)) for size in sizes}
     seconds = [[known[rows, columns] for columns in widths] for rows in heights]

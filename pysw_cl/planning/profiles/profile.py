@@ -27,7 +27,8 @@ from ...folders import cache_folder, kernels_digest, usual_cache
 SCHEMA, VERSION = "pysw-cl profile", 1
 MOST_BYTES = 64 << 20
 #: No parameter is larger, no time longer, in seconds, and no prediction further off.
-MOST_VALUE, MOST_SECONDS, MOST_SPREAD = 1e20, 10_000.0, 1000.0
+MOST_VALUE, MOST_SECONDS = 1e20, 10_000.0
+MOST = {"spread": 1000.0, "others": 1.0}
 #: Named numbers of one subject.
 Numbers = Mapping[str, float]
 #: The environment variable that names another folder, and its value for none.
@@ -126,12 +127,8 @@ class Profile:
             known["runs"] = tuple(map(dict, known["runs"]))
             for name, value in vars(identity).items():
                 _check(f"identity.{name}", value, type(getattr(Identity, name)))
-            _check("kernels", known["kernels"], str)
-            _check("made", known["made"], str)
-            _check("spread", known["spread"], float, MOST_SPREAD)
-            _check("others", known["others"], float, 1.0)
-            _check("units", known["units"], int)
-            _check("memory", known["memory"], int)
+            for name in ("kernels", "made", "spread", "others", "units", "memory"):
+                _check(name, known[name], type(getattr(cls, name)), MOST.get(name, MOST_VALUE))
             for group, most in (("parameters", MOST_VALUE), ("times", MOST_SECONDS)):
                 for subject, numbers in known[group].items():
                     for name, value in numbers.items():

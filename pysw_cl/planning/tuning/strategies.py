@@ -66,8 +66,6 @@ class Space:
 
 
 class Strategy(Protocol):
-    """Proposes values."""
-
     def rounds(self, space: Space, ranking: Ranking) -> Iterator[Sequence[Values]]:
         """Values to be raced with the best known; ``ranking`` has the result when the next round is
         asked for.  The search ends with the last one."""
