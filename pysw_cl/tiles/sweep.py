@@ -21,8 +21,7 @@ from ..planning.geometry import cuts, may_be_wide, spread
 from ..planning.path_grid import strip_rows
 from ..scoring.precision import LOCAL_LIMIT
 from ..sequences.view import View
-from .again import LostError, persistently
-from .contract import Engine, Executor
+from .contract import Engine, Executor, LostError, persistently
 from .edges import Edge, EdgeArray, Edges
 from .graph import Progress, Rectangle, SweepState, TileRow
 from .slabs import BestCells, Slab, Slabs, SweepResult
