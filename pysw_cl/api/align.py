@@ -203,11 +203,9 @@ def align_with(
         stored = StoredResources.of(resources, job.mode, options.left_align)
         engines = cache(lambda: make_engine(resources, _device(job, resources)))
         with ExitStack() as stack:
-            workers = None
-            if resources.cluster is None:
+            workers = stack.enter_context(workers_of(resources.cluster))
+            if workers is None:
                 engines()  # before a folder is made
-            else:
-                workers = stack.enter_context(workers_of(resources.cluster))
             folder = resources.checkpoint or stack.enter_context(temporary_folder())
             store = stack.enter_context(Store.begin(folder, job, stored))
             return _saved_run(store, resources, engines, workers)
@@ -249,7 +247,7 @@ def _saved_run(
     store: Store,
     resources: AlignResources,
     engines: Callable[[], Engine],
-    workers: Workers | None = None,
+    workers: Workers | None,
 ) -> Alignment:
     """The result of a job that is saved as it goes on."""
     jobs = store.job.strands(store.minus_first)
@@ -301,8 +299,6 @@ def resume_with(given: ResumeResources) -> Alignment:
     with Store.open(given.checkpoint) as store:
         resources, job = store.resources.resumed(given), store.job
         engines = cache(lambda: make_engine(resources, _device(job, resources)))
-        if resources.cluster is None:
-            return _saved_run(store, resources, engines)
         with workers_of(resources.cluster) as workers:
             return _saved_run(store, resources, engines, workers)
 

@@ -114,9 +114,6 @@ class SavedStrand(StrandStore):
     def sweep(self, of: Search) -> Swept:
         return SavedSweep(of, self.run).swept()
 
-    def path(self, of: Search, end: Hit) -> FoundPath | None:
-        return None
-
     def traceback(self, end: Hit, plan: Plan) -> Path:
         return SavedTraceback(self.run, end, plan.tuning.saving.least_seconds).path
 

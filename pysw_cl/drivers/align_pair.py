@@ -79,6 +79,7 @@ class StrandStore(Protocol):
 
     def path(self, of: Search, end: Hit) -> FoundPath | None:
         """The path to ``end``, if others trace it."""
+        return None
 
     def traceback(self, end: Hit, plan: Plan) -> Path:
         """The path to ``end`` as far as earlier runs traced it, which is saved as it goes on."""
