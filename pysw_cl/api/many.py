@@ -21,9 +21,8 @@ from ..results.stats import Stats
 from ..scoring.scoring import made_of
 from ..sequences.view import Strand
 from .advice import Tally, advise_tally, tally_of, tally_of_pairs
-from .elsewhere import aligned_elsewhere
 from .pair_aligner import PairAligner, of_alphabet, paths_of
-from .parts import PartLimits, align_lists
+from .parts import PartLimits, align_lists, aligned_elsewhere
 
 #: How many pairs of an iterator are read before they are aligned.
 LIMITS = PartLimits(pairs=1 << 17, cells=None)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..api.elsewhere import Asked, aligned
+from ..api.parts import Asked, aligned
 from ..drivers.options import ManyOptions, Resources
 from ..errors import InputError, PyswError
 from ..results.formats.columns import TableRows
