@@ -102,7 +102,13 @@ class SavingEngine(Engine):
             return result
         self._progress.unmute()
         result = self._engine.tile(job)
-        self._save(number, identity, result)
+        if self._file is None:
+            self._file = self._store.edges(self._writer, f"band-{self._next:06}")
+            self._next += 1
+        facts, edges = result_facts(result)
+        for side, edge in edges.items():
+            self._file.put(f"{number} {side}", 0, edge)
+        self._facts.append({"number": number, "what": identity, **facts})
         late, age = self._run.late(), time.monotonic() - self._sealed_at
         if late or age >= self.plan.tuning.saving.least_seconds:
             self.seal()
@@ -111,16 +117,6 @@ class SavingEngine(Engine):
             done = f"{100 * self._progress.done / max(1, self._progress.total):.1f}% of the cells"
             raise self._run.stopped(f"about {done}{self._store.what} are")
         return result
-
-    def _save(self, number: int, identity: list[int], result: TileResult) -> None:
-        """Put a tile into the current file."""
-        if self._file is None:
-            self._file = self._store.edges(self._writer, f"band-{self._next:06}")
-            self._next += 1
-        facts, edges = result_facts(result)
-        for side, edge in edges.items():
-            self._file.put(f"{number} {side}", 0, edge)
-        self._facts.append({"number": number, "what": identity, **facts})
 
     def _read(self, number: int, identity: list[int]) -> TileResult | None:
         """A saved tile; None if there is none with this identity, or it is damaged."""
