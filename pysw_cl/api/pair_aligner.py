@@ -28,7 +28,8 @@ from ..results.pair_paths import PairPaths, as_table
 from ..results.stats import Stats
 from ..scoring.scoring import Scoring
 from ..sequences.sequence import as_sequence
-from .align import align_together_with, align_with, told
+from .align import align_together_with, align_with
+from .bar import told
 
 if TYPE_CHECKING:
     from ..engines.batch.engine import BatchEngine

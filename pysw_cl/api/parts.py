@@ -27,7 +27,7 @@ from ..results.formats.columns import TableRows
 from ..results.pair_paths import as_table
 from ..results.stats import Stats
 from ..sequences.sequence import as_sequence
-from .align import told
+from .bar import told
 from .pair_aligner import PairAligner, cells_of, teller
 
 Numbers = NDArray[np.int64]

@@ -15,7 +15,8 @@ from ..engines.plans import default_plan
 from ..errors import InputError, texts
 from ..opencl.builds import expecting
 from ..opencl.device import Runtime, get_runtime
-from .align import align, told
+from .align import align
+from .bar import told
 from .many import align_many
 
 #: Lengths of the pairs that are aligned: the rows of a lane, and so the kernel, depend on them.  On
