@@ -25,7 +25,6 @@ from tempfile import mkdtemp
 from typing import Any
 
 from .._version import __version__
-from ..checkpoint.band import result_facts
 from ..checkpoint.container import (
     DamagedFile,
     EdgeSink,
@@ -33,6 +32,7 @@ from ..checkpoint.container import (
     SealedFile,
     writing,
 )
+from ..checkpoint.run import result_facts
 from ..checkpoint.store import Store
 from ..drivers.job import Job
 from ..drivers.problem import FoundPath, Path, PathReader, Problem
