@@ -165,7 +165,7 @@ class Among(Protocol):
         """Are there any in the area?"""
 
     def of(self, area: Area, cells: Cells) -> Cells:
-        """Those among the cells of the area that `any_in` was asked about last."""
+        """Those among the cells of the area."""
 
 
 @dataclass(frozen=True)
