@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from math import ceil
-from shutil import disk_usage
 
 from ..errors import Stopped
 from ..planning.parameters import SavingTuning
@@ -35,7 +34,7 @@ class SavedRun:
         it takes now with half of what is free on its disk), and takes now."""
         used, size = self.store.used(), self.disk_size
         if size is None:
-            size = min(tuning.most_bytes, used + disk_usage(self.store.folder).free // 2)
+            size = min(tuning.most_bytes, used + self.store.free() // 2)
         return size, used
 
     def seconds(self) -> float:

@@ -25,6 +25,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -211,6 +212,9 @@ class Store:
         """Bytes in the whole folder."""
         paths = (self.whole or self.folder).rglob("*")
         return sum(path.stat().st_size for path in paths if path.is_file())
+
+    def free(self) -> int:
+        return shutil.disk_usage(self.folder).free
 
     def edges(self, writer: Writer, name: str, **facts: Any) -> EdgeWriter:
         """What writes edges and facts to a sealed file."""
