@@ -302,11 +302,7 @@ def resume(
 
     Raises CheckpointError if the folder holds no checkpoint, is in use or cannot be written, and
     otherwise what :func:`align` raises."""
-    return resume_with(made_of(ResumeResources, locals()))
-
-
-def resume_with(given: ResumeResources) -> Alignment:
-    """`resume`, with resources that are checked."""
+    given = made_of(ResumeResources, locals())
     with Store.open(given.checkpoint) as store:
         resources, job = store.resources.resumed(given), store.job
         engines = cache(lambda: make_engine(resources, _device(job, resources)))
