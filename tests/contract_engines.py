@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -198,12 +199,16 @@ def run_sweep(
     limits: Limits | None = None,
     **more: Any,
 ) -> tuple[SweepResult, Edge, Edge]:
-    """A sweep that keeps its bottom and right edge."""
+    """A sweep that keeps its bottom and right edge.  ``executor``: what computes its tiles."""
     q, t = (part if isinstance(part, View) else View(part) for part in (query, target))
     bottom, right = EdgeArray(len(t)), EdgeArray(len(q))
     sinks = {key: more.pop(key) for key in ("rows", "columns") if key in more}
     edges = Edges(corner, top, left, bottom, right, **sinks)
-    result = sweep(make_engine(name), Rectangle(q, t, scoring, floor), edges, want, limits, **more)
+    engine, executor = make_engine(name), more.pop("executor", None)
+    if executor is not None:
+        engine = copy(engine)
+        engine.executor, engine.devices = lambda _: executor, 0  # type: ignore[method-assign]
+    result = sweep(engine, Rectangle(q, t, scoring, floor), edges, want, limits, **more)
     return result, bottom.read(0, len(t)), right.read(0, len(q))
 
 

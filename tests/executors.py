@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from functools import cache
 
-from pysw_cl.checkpoint.band import result_facts, result_of
+from pysw_cl.checkpoint.run import result_facts, result_of
 from pysw_cl.tiles.contract import Engine
 from pysw_cl.tiles.tile import TileJob, TileResult
 

@@ -38,7 +38,7 @@ from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.planning.facts import Share
 from pysw_cl.results.alignment import Alignment
-from pysw_cl.tiles.again import HANGING
+from pysw_cl.tiles.contract import HANGING
 
 PLANS: tuple[dict[str, Any], ...] = (
     {"lanes": "vector", "T": 4, "alpha": 2, "chunk": 7, "B": 3},

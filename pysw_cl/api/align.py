@@ -15,26 +15,28 @@ from ..cluster.blocks import Here
 from ..cluster.pair import cluster_strands
 from ..cluster.workers import Workers, workers_of
 from ..drivers.align_pair import StrandStore
-from ..drivers.job import Found, Job, alignment_of, make_frames
+from ..drivers.job import Found, Job, alignment_of, make_frames, path_of
 from ..drivers.options import AlignOptions, Output, RangeOptions, Resources
-from ..drivers.problem import Mode
-from ..drivers.progress import Progress, RunProgress
+from ..drivers.problem import Mode, Path
+from ..drivers.progress import Progress
 from ..drivers.resources import AlignResources, ResumeResources
-from ..drivers.run import run, side_by_side
+from ..drivers.run import run
 from ..engines.registry import Kind, attempts, by_time, engine_for
 from ..errors import DeviceError, DeviceMemoryError, InputError, InternalError
 from ..opencl.builds import expecting
 from ..planning.plan import Plan
 from ..results.alignment import Alignment
 from ..results.formats.files import temporary_folder
+from ..results.stats import Stats
 from ..scoring.positions import PositionMatrix
 from ..scoring.scoring import made_of
 from ..sequences.kmers import likely_minus
 from ..sequences.sequence import as_sequence
 from ..sequences.view import Strand
 from ..tiles.contract import Engine
+from ..tiles.tile import Costs
 from .advice import advise_pair
-from .bar import telling
+from .bar import told
 
 #: The most programs that an output is expected to need: three of a path.
 PROGRAMS = {"score": 1, "ends": 1, "path": 3}
@@ -203,11 +205,9 @@ def align_with(
         stored = StoredResources.of(resources, job.mode, options.left_align)
         engines = cache(lambda: make_engine(resources, _device(job, resources)))
         with ExitStack() as stack:
-            workers = None
-            if resources.cluster is None:
+            workers = stack.enter_context(workers_of(resources.cluster))
+            if workers is None:
                 engines()  # before a folder is made
-            else:
-                workers = stack.enter_context(workers_of(resources.cluster))
             folder = resources.checkpoint or stack.enter_context(temporary_folder())
             store = stack.enter_context(Store.begin(folder, job, stored))
             return _saved_run(store, resources, engines, workers)
@@ -232,16 +232,25 @@ def align_together_with(
     """The local alignments of pairs that reach the scores ``known``, above 0, in few launches; None
     where one is better aligned alone (`align_with`)."""
     engine, results = make_engine(resources), list[Alignment | None](None for _ in pairs)
-    if engine.pair_paths is None:
+    compute = engine.pair_paths
+    if compute is None:
         return results
-    jobs, found = [job_of(query, target, options) for query, target in pairs], list[Found | None]()
-    with suppress(DeviceMemoryError):
-        found = side_by_side(engine, jobs, known)
-    for k, one in enumerate(found):
+    jobs = [job_of(query, target, options) for query, target in pairs]
+    try:
+        paths, cost = compute([job.problem for job in jobs], known)
+    except DeviceMemoryError:
+        return results
+    for k, (job, one) in enumerate(zip(jobs, paths, strict=True)):
+        if one is None:
+            continue
+        end, traced = one
+        path, stats = Path(end.row, end.column), Stats()
+        path.follow(traced)
+        stats.add_cost(cost)  # what all cost is counted once
+        cost = Costs()
+        found = Found(end, path_of(job, end, path, engine.plan), engine.plan, stats, None)
         with suppress(InternalError):  # another way may find it
-            if one is None:
-                continue
-            results[k] = on_the_left(alignment_of(jobs[k], one), options.left_align)
+            results[k] = on_the_left(alignment_of(job, found), options.left_align)
     return results
 
 
@@ -249,7 +258,7 @@ def _saved_run(
     store: Store,
     resources: AlignResources,
     engines: Callable[[], Engine],
-    workers: Workers | None = None,
+    workers: Workers | None,
 ) -> Alignment:
     """The result of a job that is saved as it goes on."""
     jobs = store.job.strands(store.minus_first)
@@ -293,25 +302,12 @@ def resume(
 
     Raises CheckpointError if the folder holds no checkpoint, is in use or cannot be written, and
     otherwise what :func:`align` raises."""
-    return resume_with(made_of(ResumeResources, locals()))
-
-
-def resume_with(given: ResumeResources) -> Alignment:
-    """`resume`, with resources that are checked."""
+    given = made_of(ResumeResources, locals())
     with Store.open(given.checkpoint) as store:
         resources, job = store.resources.resumed(given), store.job
         engines = cache(lambda: make_engine(resources, _device(job, resources)))
-        if resources.cluster is None:
-            return _saved_run(store, resources, engines)
         with workers_of(resources.cluster) as workers:
             return _saved_run(store, resources, engines, workers)
-
-
-def told(progress: Progress | bool | None) -> AbstractContextManager[RunProgress]:
-    """What tells of a run: nobody, or `telling`."""
-    if progress is None or progress is False:
-        return nullcontext(RunProgress(None))
-    return telling(progress)
 
 
 def make_engine(resources: Resources, device: Any = None) -> Engine:

@@ -25,12 +25,12 @@ SECONDS, SHARE, LEAST = 3.0, 0.2, 1.0
 
 
 @contextmanager
-def telling(progress: Progress | bool) -> Iterator[RunProgress]:
+def told(progress: Progress | bool | None) -> Iterator[RunProgress]:
     """Tells a callback of a run and of builds in this thread; for True it is a bar."""
     with contextlib.ExitStack() as stack:
-        if isinstance(progress, bool):
+        if progress is True:
             progress = stack.enter_context(contextlib.closing(ProgressBar(leave=True)))
-        run = RunProgress(progress)
+        run = RunProgress(None if progress is False else progress)
 
         def listen(build: Build) -> None:
             if not build.kept:

@@ -59,7 +59,8 @@ class Case:
 
     @cached_property
     def setting(self) -> Given:
-        return setting_of(self.runtime, self.plan, cached_scoring(*KINDS[self.kind][1:]), self.mode)
+        scoring = cached_scoring(*KINDS[self.kind][1].values())
+        return setting_of(self.runtime, self.plan, scoring, self.mode)
 
     @cached_property
     def work(self) -> Work:
@@ -67,15 +68,13 @@ class Case:
 
     def run(self, letters: Letters) -> float:
         """Run it once.  Its seconds, which count unless kernels were built."""
-        _, sub_score, gap_cost = KINDS[self.kind]
         built, started = len(self.runtime.programs), time.perf_counter()
         found = align(
             letters[: self.m],
             letters[self.m : self.m + self.n],
             mode=self.mode,
             output="score",
-            sub_score=sub_score,
-            gap_cost=gap_cost,
+            **KINDS[self.kind][1],
             device=self.runtime,
             plan=self.plan,
             kernel_times=True,

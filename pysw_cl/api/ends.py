@@ -28,7 +28,8 @@ from ..sequences.lent import refuse_masked
 from ..sequences.view import Strand
 from ..tiles.contract import Engine
 from ..tiles.tile import Cells, Hit
-from .align import PROGRAMS, job_of, make_engine, told
+from .align import PROGRAMS, job_of, make_engine
+from .bar import told
 
 #: The ``engine`` that leaves the choice to the package.
 AUTO = "auto"

@@ -21,9 +21,8 @@ from ..results.stats import Stats
 from ..scoring.scoring import made_of
 from ..sequences.view import Strand
 from .advice import Tally, advise_tally, tally_of, tally_of_pairs
-from .elsewhere import aligned_elsewhere
 from .pair_aligner import PairAligner, of_alphabet, paths_of
-from .parts import PartLimits, align_lists
+from .parts import PartLimits, align_lists, aligned_elsewhere
 
 #: How many pairs of an iterator are read before they are aligned.
 LIMITS = PartLimits(pairs=1 << 17, cells=None)
@@ -143,7 +142,7 @@ def align_many_with(
                 tally_of(chain.from_iterable(part.pairs), tally)
                 tables.append(part.rows)
                 stats.add(part.stats)
-            rows = np.concatenate(tables) if tables else aligner.align([])[0]
+            rows = np.concatenate(tables)
     advise_tally(tally, options.mode, stats.total_cells)
     return rows, stats
 
@@ -193,6 +192,6 @@ def of_first(pairs: Any, options: ManyOptions, listed: bool) -> tuple[Any, ManyO
         pairs = iter(pairs)
         first = list(islice(pairs, 1))
         pairs = chain(first, pairs)
-        pairs = list(pairs) if listed else pairs
+        pairs = list(pairs) if listed or not first else pairs
     known = first and isinstance(first[0], list | tuple) and first[0]
     return pairs, options.of_query(known[0]) if known else options

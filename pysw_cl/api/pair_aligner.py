@@ -28,7 +28,8 @@ from ..results.pair_paths import PairPaths, as_table
 from ..results.stats import Stats
 from ..scoring.scoring import Scoring
 from ..sequences.sequence import as_sequence
-from .align import align_together_with, align_with, told
+from .align import align_together_with, align_with
+from .bar import told
 
 if TYPE_CHECKING:
     from ..engines.batch.engine import BatchEngine
@@ -102,7 +103,8 @@ class PairAligner(AbstractContextManager["PairAligner"]):
             one.sweeps = 2 if options.output in ("score", "ends") else 3
         found, stats = one.found, one.found.stats
         with told(progress) as run:
-            tell = _teller(run, pairs, one.sweeps)
+            cells = one.sweeps * cells_of(pairs) if run.watched else 0
+            tell = teller(run, cells, len(pairs), one.sweeps)
             listed = self._listed(pairs) if self.batches else None
             if listed is None:
                 one.all(tell)
@@ -229,15 +231,13 @@ def of_alphabet(pairs: Sequence[Any], scoring: Scoring) -> Sequence[Any]:
     return list(zip(halves[0::2], halves[1::2], strict=True))
 
 
-def _teller(progress: RunProgress, pairs: Sequence[Any], sweeps: int) -> Tell:
-    """What tells ``progress`` of pairs, if each of them is computed ``sweeps`` times."""
-    halves = [] if isinstance(pairs, Batch) or not progress.watched else as_halves(pairs)
-    cells = 0
-    if progress.watched and all(hasattr(half, "__len__") for half in halves):
-        # (else an error is found later)
-        lengths = pairs.lengths if isinstance(pairs, Batch) else lengths_of(halves)
-        cells = int(lengths.prod(axis=1).sum())
-    return teller(progress, sweeps * cells, len(pairs), sweeps)
+def cells_of(pairs: Sequence[Any]) -> int:
+    """The cells of pairs; 0 if one is of no sequences, which is found later."""
+    halves = [] if isinstance(pairs, Batch) else as_halves(pairs)
+    if not all(hasattr(half, "__len__") for half in halves):
+        return 0
+    lengths = pairs.lengths if isinstance(pairs, Batch) else lengths_of(halves)
+    return int(lengths.prod(axis=1).sum())
 
 
 def teller(progress: RunProgress, cells: int, pairs: int, sweeps: int = 1) -> Tell:

@@ -15,7 +15,8 @@ from ..engines.plans import default_plan
 from ..errors import InputError, texts
 from ..opencl.builds import expecting
 from ..opencl.device import Runtime, get_runtime
-from .align import align, told
+from .align import align
+from .bar import told
 from .many import align_many
 
 #: Lengths of the pairs that are aligned: the rows of a lane, and so the kernel, depend on them.  On
@@ -38,13 +39,8 @@ def _pair(length: int, kind: str) -> tuple[bytes, bytes]:
     return query.tobytes(), np.where(changed, other, query).tobytes()
 
 
-def _scoring(kind: str) -> dict[str, Any]:
-    _, sub_score, gap_cost = COMPARED[kind]
-    return {"sub_score": sub_score, "gap_cost": gap_cost}
-
-
 def _alone(runtime: Runtime, mode: str, kind: str) -> Iterator[Job]:
-    how: dict[str, Any] = {"mode": mode, **_scoring(kind)}
+    how: dict[str, Any] = {"mode": mode, **COMPARED[kind][1]}
     alphas = default_plan(runtime).alphas
     pair = _pair(MANY_LENGTH, kind)
     for alpha in alphas if len(alphas) <= FEW_ALPHAS else ():
@@ -60,7 +56,7 @@ def _many(runtime: Runtime) -> Iterator[Job]:
         outputs = product(("score", "ends", "matches", "path"), ("local", "global"))
         for (output, mode), other in product(outputs, (query[::-1], target)):
             # scores of fewer and of more bits
-            pairs, how = [(query, other)] * 2, {"mode": mode, "output": output, **_scoring(kind)}
+            pairs, how = [(query, other)] * 2, {"mode": mode, "output": output, **COMPARED[kind][1]}
             yield partial(align_many, pairs, **how)
 
 

@@ -14,7 +14,8 @@ from ..planning.plan import Plan
 from ..results.alignment import Alignment
 from ..scoring.scoring import made_of
 from ..sequences.view import Strand
-from .align import PROGRAMS, job_of, make_engine, on_the_left, told
+from .align import PROGRAMS, job_of, make_engine, on_the_left
+from .bar import told
 
 
 def align_top(

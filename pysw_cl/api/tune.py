@@ -21,7 +21,7 @@ from ..planning.tuning.runner import Runner
 from ..planning.tuning.search import MOST, search
 from ..planning.tuning.strategies import Given, Strategy, Values
 from . import amounts
-from .align import told
+from .bar import told
 from .calibrate import calibrated
 
 #: Seconds of a calibration from which on it is also measured what first uses take.

@@ -24,6 +24,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import reduce
+from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any, BinaryIO, NamedTuple
@@ -351,17 +352,13 @@ class StoredEdge(Source):
         self._parts = [(at + p.start, file, p) for at, file in files for p in file.named(name)]
 
     def read(self, start: int, stop: int) -> Edge:
-        parts: list[Edge] = []
-        index = bisect_right(self._parts, start, key=itemgetter(0)) - 1
-        at = start
-        while at < stop:
-            part = Edge.unreachable(0)
-            if 0 <= index < len(self._parts):
-                before, file, piece = self._parts[index]
+        parts, at = list[Edge](), start
+        first = max(0, bisect_right(self._parts, start, key=itemgetter(0)) - 1)
+        for before, file, piece in islice(self._parts, first, None):
+            if before <= at < stop:
                 edge = unpack_edge(file.read(piece), piece.cells)
-                part = edge.read(at - before, min(stop - before, len(edge)))
-            if not len(part):
-                raise InternalError(f"cells {start} to {stop} of an edge are not on disk")
-            parts.append(part)
-            at, index = at + len(part), index + 1
+                parts.append(edge.read(at - before, stop - before))
+                at += len(parts[-1])
+        if at < stop:
+            raise InternalError(f"cells {start} to {stop} of an edge are not on disk")
         return reduce(Edge.joined, parts)

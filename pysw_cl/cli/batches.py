@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..api.elsewhere import Asked, aligned
+from ..api.parts import Asked, aligned
 from ..drivers.options import ManyOptions, Resources
 from ..errors import InputError, PyswError
 from ..results.formats.columns import TableRows

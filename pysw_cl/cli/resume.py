@@ -52,7 +52,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: Namespace) -> int:
-    from ..api.align import resume_with
+    from ..api.align import resume
     from ..checkpoint.store import Store
     from ..drivers.resources import ResumeResources
     from ..engines.registry import engine_for
@@ -76,7 +76,7 @@ def run(args: Namespace) -> int:
             args.usage_error(str(error))
         to.begin(args.cluster or resources.device, plan)
         to.begin_results(args.outfmt.name, setting)
-        found = resume_with(given)
+        found = resume(**vars(given))
         to.add([found.stats])
         to.results([row_of(found)])
     return 0

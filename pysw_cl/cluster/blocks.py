@@ -22,7 +22,6 @@ from pathlib import Path as FilePath
 from tempfile import mkdtemp
 from typing import Any
 
-from ..checkpoint.band import result_facts
 from ..checkpoint.container import (
     DamagedFile,
     EdgeSink,
@@ -30,6 +29,7 @@ from ..checkpoint.container import (
     SealedFile,
     writing,
 )
+from ..checkpoint.run import result_facts
 from ..checkpoint.store import Store
 from ..drivers.job import Job
 from ..drivers.problem import FoundPath, Path, PathReader, Problem

@@ -16,9 +16,8 @@ from itertools import chain, pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..checkpoint.band import result_of
 from ..checkpoint.container import to_write
-from ..checkpoint.run import SavedStrand, saved_strands
+from ..checkpoint.run import SavedStrand, result_of, saved_strands
 from ..checkpoint.store import Store, StoredResources
 from ..drivers.align_pair import Search, Swept
 from ..drivers.band_doubling import Banded

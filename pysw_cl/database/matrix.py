@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..api.advice import Tally, advise_tally
-from ..api.align import told
+from ..api.bar import told
 from ..api.pair_aligner import PairAligner, Tell, teller
 from ..cluster.parts import Shared, in_order, part_cells, spans
 from ..cluster.workers import workers_of

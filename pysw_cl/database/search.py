@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import Any
 
 from ..api.advice import Tally, advise_tally, warn_of_letters
-from ..api.align import told
+from ..api.bar import told
 from ..api.statistics import law_of_search
 from ..cluster.workers import workers_of
 from ..drivers.options import EValuesOf, Output, Resources, SearchOptions

@@ -19,8 +19,7 @@ from ..planning.path_grid import special_lines
 from ..planning.plan import Plan
 from ..results.stats import Stats
 from ..scoring.precision import UNREACHABLE
-from ..tiles.again import persistently
-from ..tiles.contract import Engine, HeldFound
+from ..tiles.contract import Engine, HeldFound, persistently
 from ..tiles.edges import EdgeArray
 from ..tiles.slabs import SweepResult, TileMap
 from ..tiles.special_lines import RestartPoints, SweptGrid
@@ -80,6 +79,7 @@ class StrandStore(Protocol):
 
     def path(self, of: Search, end: Hit) -> FoundPath | None:
         """The path to ``end``, if others trace it."""
+        return None
 
     def traceback(self, end: Hit, plan: Plan) -> Path:
         """The path to ``end`` as far as earlier runs traced it, which is saved as it goes on."""

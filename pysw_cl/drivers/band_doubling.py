@@ -19,7 +19,7 @@ from typing import NamedTuple
 from ..planning.geometry import cuts
 from ..planning.path_grid import path_bytes
 from ..planning.plan import Plan
-from ..tiles.edges import DeviceEdge, Edge, Edges, Source
+from ..tiles.edges import DeviceEdge, Edge, Edges, LevelEdge, Source
 from ..tiles.slabs import SweepResult
 from ..tiles.special_lines import RestartPoints
 from ..tiles.tile import Area, Hit
@@ -72,7 +72,7 @@ class BandGrid(RestartPoints):
         if not area.column:
             return top, self.edges.left
         left = _Row(*self._gaps)
-        left.write(area.row - 1, Edge.level(top.h_at(area.column - 1), 1, 0))
+        left.write(area.row - 1, LevelEdge(top.h_at(area.column - 1), 0, 1))
         return top, left
 
 

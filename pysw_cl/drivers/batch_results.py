@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -171,8 +172,9 @@ class OneByOne:
         #: How often a pair is computed in batches; one that is aligned alone counts as often.
         self.sweeps = 1
         self.found = PairResults(len(pairs), options.fields)
+        asked = options.for_one()
         #: The options of `align`, by the strand.
-        self._asked = {"": options.for_one()}
+        self._on = cache(lambda strand: replace(asked, strand=strand) if strand else asked)
         self._resources = made_of(AlignResources, {**vars(resources), "progress": None})
 
     def align(self, k: int, strand: str = "") -> int:
@@ -196,11 +198,6 @@ class OneByOne:
             raise
         each = zip(scores, found, strict=True)
         return {k: self._put(k, one, strand) for k, one in each if one is not None}
-
-    def _on(self, strand: str) -> AlignOptions:
-        if strand not in self._asked:
-            self._asked[strand] = replace(self._asked[""], strand=strand)
-        return self._asked[strand]
 
     def _put(self, k: int, result: Alignment, strand: str) -> int:
         """The result of pair k; returns the cells that count as done."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -50,8 +50,8 @@ MOST = 1 << 13
 FARTHEST = 1 << 40
 #: So many cells may always be held at once.
 HELD = 1 << 21
-#: So many cells of a tile are looked at together.
-TILE = 1 << 20
+#: So many cells of a tile are looked at together, and so many tiles may be under way.
+TILE, UNDER_WAY = 1 << 20, 64
 #: A box that does not prove a path grows so much; a single one more, of which few are computed.
 GROWTH, GROWTH_ALONE = 2, 4
 #: A box, and the numbers of the ends in it.
@@ -148,15 +148,19 @@ class _Left:
 
     def __init__(self, last: list[int], kept: Cells, separation: int) -> None:
         self._last, self._kept, self._near = last, kept[:, 1:], separation - 1
-        self._free = np.zeros((0, 0), np.bool_)
+        #: Which cells of an area are not near; several devices compute some areas at once.
+        self._free = lru_cache(UNDER_WAY)(self._free_in)
+
+    def _free_in(self, area: Area) -> NDArray[np.bool_]:
+        free = np.ones(area.shape, np.bool_)
+        places, near = self._kept - (area.row + 1, area.column + 1), self._near
+        inside = ((places > -near) & (places < near + np.array(free.shape))).all(axis=1)
+        for y, x in places[inside].tolist():
+            free[max(0, y - near) : y + near + 1, max(0, x - near) : x + near + 1] = False
+        return free
 
     def any_in(self, area: Area) -> bool:
-        self._free = np.ones(area.shape, np.bool_)
-        places, near = self._kept - (area.row + 1, area.column + 1), self._near
-        inside = ((places > -near) & (places < near + np.array(self._free.shape))).all(axis=1)
-        for y, x in places[inside].tolist():
-            self._free[max(0, y - near) : y + near + 1, max(0, x - near) : x + near + 1] = False
-        return bool(self._free.any())
+        return bool(self._free(area).any())
 
     def of(self, area: Area, cells: Cells) -> Cells:
         score, row, column = cells.T
@@ -165,9 +169,10 @@ class _Left:
         if not after.all():
             below = (row > last_row) | ((row == last_row) & (column > last_column))
             cells = cells[after | ((score == least) & below)]
-        if self._free.all():
+        free = self._free(area)
+        if free.all():
             return cells
-        chosen: Cells = cells[self._free[cells[:, 1] - area.row - 1, cells[:, 2] - area.column - 1]]
+        chosen: Cells = cells[free[cells[:, 1] - area.row - 1, cells[:, 2] - area.column - 1]]
         return chosen
 
 

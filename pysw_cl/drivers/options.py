@@ -223,8 +223,6 @@ class AlignOptions(RangeOptions, ModeOptions):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ManyOptions(ModeOptions):
-    """The options of `align_many`."""
-
     outputs: ClassVar[Collection[str]] = get_args(ManyOutput)
     output: str = "score"
     min_score: float | None = None
@@ -242,8 +240,6 @@ class ManyOptions(ModeOptions):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TopOptions(RangeOptions):
-    """The options of `align_top`."""
-
     k: int = 10
     min_score: float = 1
 
@@ -260,23 +256,17 @@ class TopOptions(RangeOptions):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EndsOptions(TopOptions):
-    """The options of `best_ends`."""
-
     k: int = 200
     min_separation: int = 0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TraceOptions(RangeOptions):
-    """The options of `trace_ends`."""
-
     highest: float | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SearchOptions(ModeOptions):
-    """The options of `search`."""
-
     sub_score: Any = "BLOSUM62"
     output: str = "ends"
     top: int | None = 10
@@ -333,8 +323,6 @@ class SearchOptions(ModeOptions):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MatrixOptions(ModeOptions):
-    """The options of `score_matrix`."""
-
     outputs: ClassVar[Collection[str]] = get_args(MatrixOutput)
     output: str = "score"
 

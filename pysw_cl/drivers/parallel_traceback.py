@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from ..errors import DeviceError
 from ..results.cigar import DIAGONAL, QUERY, TARGET
-from ..tiles.again import left_out
-from ..tiles.contract import Engine
+from ..tiles.contract import Engine, left_out
 from ..tiles.edges import Edge
 from ..tiles.special_lines import RestartPoints, SweptGrid
 from ..tiles.tile import Hit

@@ -1,5 +1,4 @@
-"""One run: the strands of a job, from its letters or from a checkpoint, to its results; or several
-jobs side by side.
+"""One run: the strands of a job, from its letters or from a checkpoint, to its results.
 
 Every path is scored again from its letters and its moves alone.  If that is not the score that the
 sweep found, a kernel, a driver or a device is wrong.  The comparison then runs a second time, with
@@ -10,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial, reduce
@@ -23,7 +22,6 @@ from ..errors import InternalError, PyswError, RecomputedWarning, warn
 from ..results.alignment import Alignment
 from ..results.stats import Stats
 from ..tiles.contract import Engine
-from ..tiles.tile import Costs
 from .align_pair import StrandStore, search
 from .job import Found, Job, alignment_of, path_of
 from .options import TopOptions
@@ -176,23 +174,3 @@ def run_top(
             result.stats.recomputed += 1
         warn(wrong, RecomputedWarning)
     return results
-
-
-def side_by_side(engine: Engine, jobs: Sequence[Job], known: Sequence[int]) -> list[Found | None]:
-    """What `search` finds of local jobs of one strand, with their paths, on an engine with
-    `Engine.pair_paths`; None: one does not reach its ``known`` score, above 0."""
-    compute = engine.pair_paths
-    assert compute is not None
-    paths, cost = compute([job.problem for job in jobs], known)
-    found = list[Found | None]()
-    for job, one in zip(jobs, paths, strict=True):
-        if one is None:
-            found.append(None)
-            continue
-        end, traced = one
-        path, stats = Path(end.row, end.column), Stats()
-        path.follow(traced)
-        stats.add_cost(cost)  # what all cost is counted once
-        cost = Costs()
-        found.append(Found(end, path_of(job, end, path, engine.plan), engine.plan, stats, None))
-    return found

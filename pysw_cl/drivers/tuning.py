@@ -30,11 +30,11 @@ from ..sequences.alphabet import Letters
 from ..tiles.edges import Border
 from ..tiles.tile import TileJob, TileResult
 
-#: What is compared: letters, substitution scores, gap cost (open, extend): a gap of k letters costs
-#: open + k * extend.
-KINDS: dict[str, tuple[bytes, Any, Any]] = {
-    "dna": (b"ACGT", (1, -3), (3, 2)),
-    "protein": (b"ARNDCQEGHILKMFPSTWYV", "BLOSUM62", (11, 1)),
+#: What is compared: letters, and the scoring as `align` takes it, whose gap cost is (open, extend):
+#: a gap of k letters costs open + k * extend.
+KINDS: dict[str, tuple[bytes, dict[str, Any]]] = {
+    "dna": (b"ACGT", {"sub_score": (1, -3), "gap_cost": (3, 2)}),
+    "protein": (b"ARNDCQEGHILKMFPSTWYV", {"sub_score": "BLOSUM62", "gap_cost": (11, 1)}),
 }
 #: Rows and columns of the tile that is computed by the reference engine, too.
 SMALL = 350, 420
@@ -189,7 +189,7 @@ def letters_of(kind: str, count: int, seed: int = 1) -> Letters:
 def tile_of(case: Case, m: int, n: int, seed: int = 1) -> TileJob:
     """A tile of m x n cells of such letters at the corner of a matrix."""
     kind, local = case
-    scoring = cached_scoring(*KINDS[kind][1:])
+    scoring = cached_scoring(*KINDS[kind][1].values())
     codes = scoring.query_encoding[letters_of(kind, m + n, seed)]
     border, floor = Border(local, scoring.gap_open, scoring.gap_extend), 0 if local else None
     top, left = border.read(0, n), border.read(0, m)

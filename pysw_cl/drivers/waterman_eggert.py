@@ -22,8 +22,7 @@ from ..planning.plan_fields import tile_shape
 from ..results.cigar import DIAGONAL, QUERY, TARGET
 from ..results.stats import Stats
 from ..sequences.view import Pairs
-from ..tiles.again import persistently
-from ..tiles.contract import Engine
+from ..tiles.contract import Engine, persistently
 from ..tiles.edges import EdgeArray
 from ..tiles.slabs import SweepResult
 from ..tiles.special_lines import SweptGrid

@@ -16,8 +16,7 @@ from ..planning.geometry import TileRows
 from ..planning.plan import Plan
 from ..planning.program import Given
 from ..sequences.kmers import related
-from ..tiles.again import left_out
-from ..tiles.contract import Engine, Executor
+from ..tiles.contract import Engine, Executor, left_out
 from ..tiles.executors import InThreads
 from ..tiles.graph import Rectangle
 from ..tiles.tile import TileJob, TileResult

@@ -1,25 +1,26 @@
 """The tile contract: what every engine does, and what some engines can do beyond it.
 
 An engine is one class with one method, :meth:`Engine.tile`.  Anything else is a capability: a
-driver asks for it, and has another way where the engine lacks it."""
+driver asks for it, and has another way where the engine lacks it.
+
+Work whose device fails is done by others, or by the device itself once more (`persistently`)."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DeviceError
+from ..errors import BuildError, DeviceError, DeviceMemoryError, RecomputedWarning, warn
 from ..planning.geometry import TileRows
 from ..planning.plan import Plan
 from ..scoring.scoring import Scoring
 from ..sequences.view import View
-from .again import Failures
 from .edges import DeviceEdge
 from .graph import Rectangle, TileRow
 from .tile import Area, Costs, Hit, Span, TileJob, TileResult, Traced
@@ -34,6 +35,27 @@ PairPaths = Callable[
 
 #: `Part.offset` where nothing is known of where a path leaves the tile.
 ANYWHERE = 1 << 30
+#: What is never released, because a driver would wait for a kernel that hangs.
+HANGING: list[object] = []
+
+
+class LostError(DeviceError):
+    """A device that computes nothing any more, or whose memory cannot be read."""
+
+
+@dataclass
+class Failures:
+    """What happened to an engine's devices."""
+
+    #: The names of those that failed and were left out.
+    failed: list[str] = field(default_factory=list)
+    #: How often one that failed did its work again.
+    retried: int = 0
+
+    def move_to(self, stats: Any) -> None:
+        """Tell a run's `Stats` what is counted so far, which is not counted again."""
+        stats.failed, stats.retried = self.failed, self.retried
+        self.failed, self.retried = [], 0
 
 
 class Engine:
@@ -61,8 +83,6 @@ class Engine:
 
     def noted(self, compute: Callable[[], T], area: Area | None = None) -> T:
         """What ``compute()`` gives, noted as a span; ``area``: as there."""
-        if self.spans is None:
-            return compute()
         begin = time.perf_counter()
         found = compute()
         self.note(area, 0, begin, time.perf_counter())
@@ -162,6 +182,38 @@ class Engine:
     def another(self, cells: int) -> Engine | None:
         """Another kind of engine, to compute a result again that failed its check; or None."""
         return None
+
+
+def left_out(engine: Engine, error: DeviceError) -> bool:
+    """Does an engine go on without the device that failed?  Then a warning says so."""
+    name = engine.leave_out(error)
+    if name is not None:
+        engine.failures.failed.append(name)
+        warn(f"{name} failed, others go on: {error}", RecomputedWarning)
+    return name is not None
+
+
+def persistently(
+    engine: Engine, work: Callable[[], T], place: Callable[[], object] = lambda: None
+) -> T:
+    """What ``work()`` gives.  After a DeviceError it is called again, to go on at ``place()``: on
+    the engine's other devices, without the one that failed, or else once at each place on the same
+    one.  The last error is raised.  (A program that cannot be built fails again, as does too large
+    a request for memory.)"""
+    failed_at = list[object]()
+    while True:
+        try:
+            return work()
+        except BuildError:
+            raise
+        except DeviceError as error:
+            here = place()
+            if not left_out(engine, error):
+                if isinstance(error, DeviceMemoryError | LostError) or here in failed_at:
+                    raise
+                engine.failures.retried += 1
+                warn(f"a device failed, and does its work again: {error}", RecomputedWarning)
+            failed_at = [here]
 
 
 @dataclass

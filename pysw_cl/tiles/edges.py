@@ -63,18 +63,12 @@ class Edge(Source):
 
     @classmethod
     def unreachable(cls, length: int) -> Edge:
-        return cls.level(UNREACHABLE, length, 0)
+        return LevelEdge(UNREACHABLE, 0, length)
 
     @classmethod
     def unwritten(cls, length: int) -> Edge:
         """Unreachable cells in arrays of their own."""
         return cls(*np.full((2, length), UNREACHABLE, np.int32))
-
-    @classmethod
-    def level(cls, h: int, length: int, gap_open: int) -> Edge:
-        """A run of cells with the same ``h`` that no gap reaches."""
-        cells = np.full(length, h, np.int32)
-        return cls(cells, (cells - np.int32(gap_open)).astype(np.int32))
 
     @classmethod
     def one_gap(cls, h: int, length: int, gap_open: int, gap_extend: int) -> Edge:
@@ -168,7 +162,7 @@ class Border(Source):
 
     def read(self, start: int, stop: int) -> Edge:
         if self.free:
-            return Edge(repeated(0, stop - start), repeated(-self.gap_open, stop - start))
+            return LevelEdge(0, self.gap_open, stop - start)
         steps = np.arange(start + 1, stop + 1, dtype=np.int64)
         h = (-self.gap_open - self.gap_extend * steps).astype(np.int32)
         return Edge(h, (h - np.int32(self.gap_open)).astype(np.int32))
@@ -191,8 +185,7 @@ class EdgeArray(Source):
     def cells(self) -> Source:
         """What has the cells: a run in memory, or what is on the device."""
         if self._cells is None:
-            level = repeated(UNREACHABLE, self._length)
-            self._cells = Edge(level, level)
+            self._cells = Edge.unreachable(self._length)
         return self._cells
 
     def prepare(self, threads: Executor) -> None:

@@ -21,8 +21,7 @@ from ..planning.geometry import cuts, may_be_wide, spread
 from ..planning.path_grid import strip_rows
 from ..scoring.precision import LOCAL_LIMIT
 from ..sequences.view import View
-from .again import LostError, persistently
-from .contract import Engine, Executor
+from .contract import Engine, LostError, persistently
 from .edges import Edge, EdgeArray, Edges
 from .graph import Progress, Rectangle, SweepState, TileRow
 from .slabs import BestCells, Slab, Slabs, SweepResult
@@ -42,11 +41,11 @@ def sweep(
     shape: tuple[int, int] | None = None,
     slabs: Slabs | None = None,
     progress: Progress | None = None,
-    executor: Executor | None = None,
 ) -> SweepResult:
     """Compute a rectangle of m x n cells.
 
-    Tiles are computed in rows from top to bottom, each row from left to right.  Edges stream: a
+    Tiles are computed in rows from top to bottom, each row from left to right, or by the engine's
+    executor.  Edges stream: a
     source is read when a tile needs it, and a sink is written when a tile is done.  So a neighbour
     in another thread, which gives the left edge or takes the right one, works at the same time,
     one tile row ahead or behind.
@@ -56,14 +55,13 @@ def sweep(
     ``slabs``: how the rectangle is cut into slabs (default: as few as possible), and which of its
     rows are computed; the top edge is that above the first of them.
     ``progress(done, total)`` is called with cells after every tile; an exception that it raises
-    ends the sweep.
-    ``executor``: what computes the tiles of a slab's rows (default: ``engine``'s, or itself)."""
+    ends the sweep."""
     want, limits, (m, n) = want or Want(), limits or Limits(), rectangle.shape
     best = BestCells(m, n, rectangle.floor, want, limits)
     slabs = slabs or Slabs(m, edges, shape or (m, n))
     state = SweepState(rectangle, edges, best, slabs, limits.corridor, progress)
-    own = None if executor is not None else engine.executor(rectangle)
-    devices, executor = engine.devices if own is not None else 0, executor or own
+    executor = engine.executor(rectangle)
+    devices = engine.devices if executor is not None else 0
     pipeline = None if executor is not None else _pipeline_of(engine, state)
     row: int = slabs.start
     while state.goes_on and row < slabs.stop:

@@ -20,7 +20,7 @@ from ..planning.execution import Execution
 from ..planning.geometry import swapped
 from ..scoring.scoring import Scoring
 from ..sequences.view import Codes, Pairs
-from .edges import DeviceEdge, Edge
+from .edges import DeviceEdge, Edge, LevelEdge
 
 #: Cells as rows of score, row and column.
 Cells = NDArray[np.signedinteger[Any]]
@@ -73,7 +73,7 @@ class Box(NamedTuple):
 
         def edge(most: int, first: int, length: int) -> Edge:
             if most == 0:
-                return Edge.level(0, length, gap_open)
+                return LevelEdge(0, gap_open, length)
             steps = first + self.match * np.arange(1, length + 1, dtype=np.int64)
             h = np.minimum(most, steps).astype(np.int32)
             return Edge(h, h)
@@ -165,7 +165,7 @@ class Among(Protocol):
         """Are there any in the area?"""
 
     def of(self, area: Area, cells: Cells) -> Cells:
-        """Those among the cells of the area that `any_in` was asked about last."""
+        """Those among the cells of the area."""
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ import pytest
 
 import pysw_cl
 from pysw_cl.api import bar
-from pysw_cl.api.align import told
-from pysw_cl.api.bar import ProgressBar, duration
+from pysw_cl.api.bar import ProgressBar, duration, told
 from pysw_cl.drivers.progress import PairProgress, RunProgress, Stage
 from pysw_cl.errors import InputError
 from pysw_cl.planning.model.times import GENERIC

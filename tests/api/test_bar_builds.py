@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from pysw_cl.api.align import told
+from pysw_cl.api.bar import told
 from pysw_cl.drivers.progress import Stage
 from pysw_cl.opencl import builds
 

@@ -196,7 +196,9 @@ def test_pairs(pool: Executor) -> None:
     assert align_many(iter(PAIRS), cluster=pool).tolist() == align_many(PAIRS).tolist()
     batch = pysw_cl.Batch.from_sequences(PAIRS)
     assert align_many(batch, cluster=pool).tolist() == align_many(PAIRS).tolist()
-    assert align_many([], cluster=pool, output="path").dtype == align_many([], output="path").dtype
+    for none in ([], iter([])):
+        found = align_many(none, cluster=pool, output="path")
+        assert found.dtype == align_many([], output="path").dtype
     with pytest.raises(SequenceError, match=r"^pair 300: letter '!'") as caught:
         align_many([*PAIRS, ("AC!", "ACGT")], cluster=pool)
     assert caught.value.pair == 300

@@ -27,7 +27,7 @@ from pysw_cl.planning.program import Given, Seen
 from pysw_cl.planning.sections import Sections, first_overlap, sections_of, span
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.tiles.contract import Engine
-from pysw_cl.tiles.edges import Edge
+from pysw_cl.tiles.edges import Edge, LevelEdge
 from pysw_cl.tiles.tile import TileJob, TileResult
 
 LETTERS = np.frombuffer(b"ACGT", np.uint8)
@@ -178,7 +178,7 @@ def test_the_span_suffices(swept: Any, local: bool) -> None:
         base = int(rng.choice([0, 50, 200]))
         job = random_job(rng, m, int(rng.integers(300, 900)), scoring, local, base, best=True)
         if not local:
-            one = Edge.level(int(rng.integers(-20, 20)), 1, scoring.gap_open)
+            one = LevelEdge(int(rng.integers(-20, 20)), scoring.gap_open, 1)
             job = replace(job, top=Edge(*(np.broadcast_to(x, job.size[1]) for x in (one.h, one.x))))
         assert_tile(engine.tile(job), reference.tile(job), scoring.gap_open)
         sections, refused = swept.pop()
@@ -194,7 +194,7 @@ def test_a_high_left_edge_reaches_far(swept: Any) -> None:
     engine, scoring = engine_for("auto", plan), make_scoring((1, -3), (2, 1))
     rng = np.random.default_rng(11)
     job = random_job(rng, 20, 2000, scoring, True, best=True)
-    high = frozen(Edge.level(1500, 20, 2))
+    high = frozen(LevelEdge(1500, 2, 20))
     job = replace(job, left=high, corner=1500)
     assert_tile(engine.tile(job), ReferenceEngine().tile(job), scoring.gap_open)
     assert swept[-1][0].cut.overlap > 1500

@@ -14,6 +14,7 @@ from contract_engines import Stairs, assert_edge, make_engine, run_sweep
 from executors import OnWorkers
 from helpers import match_scoring, random_pair
 
+from pysw_cl.drivers.ends import FARTHEST, _Left
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.tiles.contract import Engine
 from pysw_cl.tiles.edges import Border, EdgeArray
@@ -53,6 +54,20 @@ def both(rng: np.random.Generator, executor: InThreads, name: str) -> None:
         for place, edge in one[k].items():
             wanted = edge.read(0, len(edge))
             assert_edge(other[k][place].read(0, len(edge)), wanted, SCORING.gap_open)
+
+
+def test_ends_that_are_apart_in_threads() -> None:
+    """Which cells of a tile count does not depend on the tiles that were begun after it."""
+    border, kept = Border(True, 3, 1), np.array([[9, 30, 30], [9, 60, 55], [8, 20, 70]])
+    for seed in range(12):
+        query, target = random_pair(np.random.default_rng(seed), 4, 90, 100)
+        given = "reference", query, target, SCORING, 0, 0, border, border
+        found = []
+        for executor in (None, InThreads([make_engine("reference")] * 3)):
+            want = Want("all", 40, 1, among=_Left([FARTHEST, 0, 0], kept, 12))
+            result, *_ = run_sweep(*given, want, shape=(31, 23), executor=executor)
+            found.append(list(result.hits))
+        assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("names", [["reference"] * 3, ["ticketed", "narrow-ticketed"]])

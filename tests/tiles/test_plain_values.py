@@ -11,7 +11,7 @@ from contract_engines import assert_tile, make_engine, random_job, random_pairs
 from helpers import match_scoring, random_scoring
 
 from pysw_cl import PositionMatrix
-from pysw_cl.checkpoint.band import result_facts, result_of
+from pysw_cl.checkpoint.run import result_facts, result_of
 from pysw_cl.errors import InternalError
 from pysw_cl.scoring.scoring import Scoring, make_scoring
 from pysw_cl.tiles.edges import DeviceEdge, Edge

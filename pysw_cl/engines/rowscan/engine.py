@@ -20,8 +20,7 @@ from ...opencl.device import Runtime, stopwatch
 from ...opencl.program import BoundKernel
 from ...planning.execution import ByRows
 from ...scoring.precision import UNREACHABLE
-from ...tiles.again import persistently
-from ...tiles.contract import Engine
+from ...tiles.contract import Engine, persistently
 from ...tiles.edges import Ints, repeated
 from ...tiles.sweep import by_parts, collected
 from ...tiles.tile import NO_HITS, TileJob, TileResult

@@ -29,8 +29,7 @@ from ...planning.program import Given, Seen, batch_program
 from ...planning.sizes import HELD_CELL_BYTES, held_numbers
 from ...scoring.scoring import Scoring
 from ...sequences.view import View
-from ...tiles.again import persistently
-from ...tiles.contract import Engine, PairPaths, Part
+from ...tiles.contract import Engine, PairPaths, Part, persistently
 from ...tiles.edges import DeviceEdge
 from ...tiles.graph import Rectangle
 from ...tiles.sweep import by_parts, collected

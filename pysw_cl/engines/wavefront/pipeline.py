@@ -24,7 +24,7 @@ from ...planning.choose import half_holds, in_strips, pipeline_lines, pipeline_s
 from ...planning.execution import InStrips
 from ...planning.program import Given
 from ...planning.sizes import bus_bytes
-from ...tiles.again import HANGING, LostError
+from ...tiles.contract import HANGING, LostError
 from ...tiles.edges import Edge
 from ...tiles.tile import TileJob, TileResult
 from ..common import least_of

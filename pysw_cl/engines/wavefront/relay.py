@@ -23,7 +23,7 @@ from ...opencl.program import running
 from ...planning.choose import pipeline_slots
 from ...planning.execution import InStrips
 from ...planning.program import Given
-from ...tiles.again import LostError
+from ...tiles.contract import LostError
 from ...tiles.edges import Edge
 from ...tiles.tile import TileJob, TileResult
 from ..common import edge_of
