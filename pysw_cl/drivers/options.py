@@ -42,6 +42,9 @@ Output = Literal["score", "ends", "path"]
 EValuesOf = Literal["auto", "library", "none"]
 MatrixOutput = Literal["score", "distance"]
 ManyOutput = Literal["score", "ends", "matches", "path"]
+#: Which cells are ends, and in how many of the two sequences two of them are apart.
+EndsOf = Literal["cells", "matches"]
+ApartIn = Literal["either", "both"]
 _set = object.__setattr__
 #: A score that no comparison reaches, because its integers have 32 bits.
 UNREACHED = 1 << 32
@@ -99,6 +102,8 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
         _none_or(lambda share: _from_zero(share) and share <= 1, "from 0 to 1, or None"),
     ),
     "min_separation": partial(whole_number, least=0),
+    "ends": partial(choice, choices=get_args(EndsOf)),
+    "apart_in": partial(choice, choices=get_args(ApartIn)),
     "progress": _none_or(
         lambda value: isinstance(value, bool) or callable(value), "True, a function or None"
     ),
@@ -264,6 +269,8 @@ class EndsOptions(TopOptions):
 
     k: int = 200
     min_separation: int = 0
+    apart_in: str = "either"
+    ends: str = "cells"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
