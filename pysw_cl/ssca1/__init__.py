@@ -1,0 +1,1 @@
+"""The SSCA#1 benchmark: kernels 1 to 5 over the functions of this library."""

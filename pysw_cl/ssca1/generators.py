@@ -1,0 +1,158 @@
+"""The generators of SSCA#1: random sequences with pairs in them that have to be found.
+
+"ornl" is the program of Oak Ridge National Laboratory (OpenSHMEM), "spec" that of SPEC OMP2012's
+372.smithwa; the sequences are the same as theirs, codon by codon.  "paper" gives nucleotides at
+random, as Khajeh-Saeed, Poole & Perot (2010) compare them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .codons import Codons, encode
+
+#: What stands before and behind the inserted texts, in main and in match.
+FLANKS = (("ACDEFG", "HIKLMN"), ("MNLKIH", "GFEDCA"))
+#: Positions of ORNL's insertions keep so far from the end, and, seen one way, from each other.
+APART = 32
+#: The steps of the recurrence of `rand` that are computed at once: a multiple of 3 below 31.
+STEP = 30
+#: Seeds have 32 bits.
+SEEDS = 1 << 32
+
+
+class Pair(NamedTuple):
+    """Texts of amino acids that are inserted in main and in match, and the score of their best
+    alignment.  ``first``: those of match are encoded by the first codon of each, not the last."""
+
+    main: str
+    match: str
+    score: int
+    first: bool = False
+
+    def codons(self, side: int, whole: bool = False) -> Codons:
+        """Those of main (0) or match (1); ``whole``: with what stands around them."""
+        before, behind = FLANKS[side] if whole else ("", "")
+        return encode(before + self[side] + behind, self.first and side == 1)
+
+
+ORNL_PAIRS = (
+    Pair("*IDENTICAL*", "*IDENTICAL*", 55),
+    Pair("*MISQRMATCHES*", "*MISRQMATCHES*", 54),
+    Pair("*STARTGAPMIDSTEND*", "*STARTMIDSTGAPEND*", 53),
+)
+SPEC_PAIRS = (
+    Pair("*SIMILARTESTS*", "*SIMILARTESTS*", 57, True),
+    Pair("*PARTIALCASES*", "*PARTIALCASES*", 56, True),
+    *ORNL_PAIRS,
+    Pair("*EVENLESSWKDPALIGNS*", "*EVENLESSTVMFALIGNS*", 52, True),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """The two sequences, as codes (codons, or A, C, G and T), and what was inserted in them."""
+
+    main: Codons
+    match: Codons
+    pairs: Sequence[Pair] = ()
+    #: Where each pair was put, counted from 0: in main, and in match.
+    inserted: Any = ((), ())
+
+    def whole(self) -> list[bool]:
+        """Which pairs do both sequences still hold whole?"""
+        texts = self.main.tobytes(), self.match.tobytes()
+        return [all(pair.codons(k).tobytes() in texts[k] for k in (0, 1)) for pair in self.pairs]
+
+
+class GlibcRandom:
+    """The numbers of glibc's ``srand(seed)`` and ``rand()``."""
+
+    def __init__(self, seed: int) -> None:
+        value = (seed or 1) - (SEEDS if seed >= SEEDS // 2 else 0)
+        table = [value]
+        for _ in range(30):
+            high = abs(value) // 127773 * (-1 if value < 0 else 1)  # C's division, towards 0
+            value = 16807 * (value - 127773 * high) - 2836 * high
+            value += (1 << 31) - 1 if value < 0 else 0
+            table.append(value)
+        self._last = np.array([*table[3:], *table[:3]], np.int64).astype(np.uint32)
+        self.take(310)
+
+    def take(self, count: int) -> NDArray[np.uint32]:
+        """The next ``count`` numbers, below 2**31."""
+        found = np.empty(31 + -(-count // STEP) * STEP, np.uint32)
+        found[:31] = self._last
+        for k in range(31, len(found), STEP):  # r[k] = r[k - 31] + r[k - 3]
+            some = found[k : k + STEP].reshape(-1, 3)
+            before = found[k - 31 : k - 31 + STEP].reshape(-1, 3)
+            np.cumsum(before, axis=0, dtype=np.uint32, out=some)
+            some += found[k - 3 : k]
+        self._last = found[count : count + 31].copy()
+        return found[31 : 31 + count] >> np.uint32(1)
+
+
+def ornl(length: int, seed: int, ranks: int) -> Data:
+    """Sequences of ``length`` codons, which ``ranks`` processes make parts of.  Pairs overwrite
+    what was there, also each other where they overlap."""
+    least = 4 * APART
+    if length < least or ranks > length:
+        raise InputError(f"{ranks:,} ranks need {max(least, ranks):,} codons, not {length:,}")
+    own = length // ranks
+    sides: list[list[Any]] = [[], []]
+    inserted: list[list[int]] = [[], []]
+    for rank in range(ranks):
+        numbers = GlibcRandom((seed + rank + 1) % SEEDS)
+        for side in (0, 1):
+            while True:
+                places = (numbers.take(len(ORNL_PAIRS)) % (own * ranks - APART)).tolist()
+                x, y, z = places
+                if not any(0 <= one < APART for one in (x - y, x - z, y - z)):
+                    break
+            if rank == 0:
+                inserted[side] = places
+            sides[side].append((numbers.take(own) % 64).astype(np.uint8))
+    main, match = map(np.concatenate, sides)
+    for side, codes in enumerate((main, match)):
+        for pair, place in zip(ORNL_PAIRS, inserted[side], strict=True):
+            text = pair.codons(side, True)
+            codes[place : place + len(text)] = text
+    return Data(main, match, ORNL_PAIRS, inserted)
+
+
+def spec(length: int, seed: int) -> Data:
+    """Sequences of ``length`` codons and what is inserted between them, never inside another
+    text.  (In the C program a start of 0, one of 32,768, writes outside; here it is the first.)"""
+    if not 0 <= seed < SEEDS - 11:
+        raise InputError(f"the seed must be from 0 to {SEEDS - 12:,}, not {seed:,}")
+
+    def shares(count: int, of: int) -> Any:  # of ``of``, rounded up
+        drawn = random.randint(0, SEEDS, count, dtype=np.uint32).astype(np.int64)
+        return -(-of * (drawn >> 17) // 32767)
+
+    sides = []
+    for side in (0, 1):
+        random = np.random.RandomState(seed + 10 + side)  # MT19937
+        sides.append(shares(length, 63).astype(np.uint8))
+    inserted: list[list[int]] = [[], []]
+    for side in (0, 1):
+        starts = np.maximum(shares(len(SPEC_PAIRS), length + 1) - 1, 0)
+        for k, pair in enumerate(SPEC_PAIRS):
+            text, start = pair.codons(side, True), int(starts[k])
+            sides[side] = np.insert(sides[side], start, text)
+            starts[starts >= start] += len(text)  # its own, too
+            starts[k] = start
+        inserted[side] = starts.tolist()
+    return Data(*sides, SPEC_PAIRS, inserted)
+
+
+def paper(lengths: tuple[int, int], seed: int) -> Data:
+    """Nucleotides at random: so many of match, the query, and of main."""
+    random = np.random.default_rng(seed)
+    match, main = (random.integers(0, 4, length, np.uint8) for length in lengths)
+    return Data(main, match)
