@@ -126,13 +126,11 @@ def best_ends_with(
     options = options.of_query(a)
     job = job_of(a, b, options, quiet)
     engine = make_engine(resources)
-    both, matches = options.apart_in == "both", options.ends == "matches"
-    asked = driver.Asked(options.k, options.least, options.min_separation, both, matches)
     jobs, found = job.strands(False), []
     with told(resources.progress) as run, expecting(1):
         pair = PairProgress(run, engine.plan, job.frame.shape, False, len(jobs))
         for number, one in enumerate(jobs):
-            cells = driver.best_ends(engine, one.problem, asked, pair.strand(number).sweep())
+            cells = driver.best_ends(engine, one.problem, options, pair.strand(number).sweep())
             found.append(_in_sequences(cells, one, options.strand != "plus"))
     every = np.concatenate(found)
     if len(jobs) == 1:

@@ -254,13 +254,8 @@ OPTIONS = {
         "together (default: auto)", "auto"),
     # places
     "-k": Option(count, "K", "how many for each pair (default: 200)", 200),
-    "--min-separation": Option(int, "LETTERS", "leave out an end that is nearer than this to a "
-        "better one", 0),
-    "--apart-in": Option(("either", "both"), None, "the sequences in which two ends are to be so "
-        "far apart: in either of them, or in both (default: either)", "either"),
-    "--ends": Option(("cells", "matches"), None, "which cells are ends; matches: those where an "
-        "alignment ends with a pair that scores above 0, and the next pair does not (default: "
-        "cells)", "cells"),
+    "--min-separation": Option(int, "LETTERS", "leave out an end that is nearer than this, in both "
+        "sequences, to a better one", 0),
     "--places": Option(bool, None, "one end for each alignment, of alignments that share no "
         "aligned pair of letters, as align --alignments K finds them (default: every cell is an "
         "end)"),

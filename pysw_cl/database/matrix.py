@@ -111,9 +111,9 @@ def matrix_of(
     """`score_matrix` with what it cost, with options that are checked."""
     started, scoring = perf_counter(), options.scoring
     tally = Tally(scoring)
-    rows = columns = Side(sequences_of(queries, "query", scoring, tally))
+    rows = columns = Side(_sequences(queries, "query", scoring, tally))
     if targets is not None:
-        columns = Side(sequences_of(targets, "target", scoring, tally))
+        columns = Side(_sequences(targets, "target", scoring, tally))
     elif not options.symmetric:
         columns = Side(rows.of)
     same, shape = rows is columns, (len(rows), len(columns))
@@ -303,7 +303,7 @@ def _room(shape: tuple[int, int], kind: Any, out: Any) -> Iterator[Any]:
         made.flush()
 
 
-def sequences_of(given: Any, what: str, scoring: Scoring, tally: Tally) -> SequenceSet:
+def _sequences(given: Any, what: str, scoring: Scoring, tally: Tally) -> SequenceSet:
     """The sequences of one side, which are checked and counted."""
     if isinstance(given, str | os.PathLike):
         given = Database(given)

@@ -3,7 +3,7 @@ alignment of each set as a star."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -11,63 +11,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..api.advice import Tally, warn_of_letters
-from ..api.pair_aligner import PairAligner
-from ..drivers.options import MatrixOptions, Resources
+from ..api.many import align_many, align_paths
 from ..drivers.prepared import Batch
-from ..errors import InputError, items, shown
-from ..planning.plan import Plan
+from ..errors import InputError, items
 from ..results.pair_paths import runs_of
-from ..scoring.scoring import made_of
 from ..sequences.sequence_set import SequenceSet
-from .matrix import Matrix, sequences_of
 
 #: What stands in a gap.
 GAP = ord("-")
 Ints = NDArray[np.int64]
 
 
-def score_matrices(
-    sets: Iterable[Any],
-    *,
-    mode: str = "local",
-    free_ends: bool | tuple[bool, ...] = False,
-    sub_score: Any = (1, -3),
-    gap_cost: Any = None,
-    wildcard: str | None = None,
-    iupac: str = "mismatch",
-    unknown: str = "error",
-    allow_odd_scoring: bool = False,
-    device: Any = "auto",
-    plan: Plan | Mapping[str, Any] | None = None,
-) -> list[Matrix]:
-    """The scores of all pairs in each of many small sets of sequences: what `score_matrix` gives
-    for each set, with the pairs of all sets aligned together.
+def score_matrices(sets: Iterable[Any], **how: Any) -> list[NDArray[Any]]:
+    """The scores of all pairs in each of many sets of sequences, all aligned in one batch.
 
-    ``sets`` are iterables of sequences, as `score_matrix` takes them; one may be empty.  The other
-    arguments are those of `score_matrix`, which also says what is raised; a gap of k letters costs
-    ``open + k * extend``.  It is kernel 4 of the SSCA#1 benchmark (Bader et al. 2006)."""
-    given = locals()
-    options, resources = made_of(MatrixOptions, given), made_of(Resources, given)
-    every, bounds = _joined(sets, options)
-    ones, others = list[Ints](), list[Ints]()
-    for start, stop in pairwise(bounds.tolist()):
-        count = stop - start
-        pairs = np.triu_indices(count) if options.symmetric else np.indices((count, count))
-        one, other = (side.reshape(-1) for side in pairs)
-        ones.append(one + start)
-        others.append(other + start)
-    scores = _aligned(every, ones, others, options, resources, "score").values["score"]
-    unscaled = scores if options.scoring.scale == 1 else scores / options.scoring.scale
-    kind = np.int32 if options.scoring.scale == 1 else np.float64
-    found, first = list[Matrix](), 0
-    for (start, stop), one, other in zip(pairwise(bounds.tolist()), ones, others, strict=True):
-        matrix = np.empty((stop - start, stop - start), kind)
-        values = unscaled[first : first + len(one)]
-        matrix[one - start, other - start] = values
-        if options.symmetric:
-            matrix[other - start, one - start] = values
-        first += len(one)
+    ``sets`` are iterables of sequences, as `align_many` takes them; one may be empty.  ``how``: the
+    arguments of `align_many` but ``output`` (``mode``, ``sub_score``, ``gap_cost``, ...), which
+    also says what is raised.  Gives a symmetric array of int64, or float64 where scores have
+    halves, for each set; of two sequences the one before the other is the query.  It is kernel 4 of
+    the SSCA#1 benchmark (Bader et al. 2006)."""
+    every, firsts = _joined(sets)
+    pairs = [np.triu_indices(stop - first) for first, stop in pairwise(firsts)]
+    sides = [[one[k] + first for one, first in zip(pairs, firsts, strict=False)] for k in (0, 1)]
+    scores, at = align_many(_batch(every, *sides), **how)["score"], 0
+    found = []
+    for (one, other), size in zip(pairs, np.diff(firsts).tolist(), strict=True):
+        matrix = np.empty((size, size), scores.dtype)
+        matrix[one, other] = matrix[other, one] = scores[at : at + len(one)]
+        at += len(one)
         found.append(matrix)
     return found
 
@@ -91,19 +62,7 @@ class Star:
         return [row.tobytes().decode() for row in self.letters]
 
 
-def align_stars(
-    sets: Iterable[Any],
-    matrices: Iterable[Any] | None = None,
-    *,
-    sub_score: Any = (1, -3),
-    gap_cost: Any = None,
-    wildcard: str | None = None,
-    iupac: str = "mismatch",
-    unknown: str = "error",
-    allow_odd_scoring: bool = False,
-    device: Any = "auto",
-    plan: Plan | Mapping[str, Any] | None = None,
-) -> list[Star]:
+def align_stars(sets: Iterable[Any], matrices: Iterable[Any], **how: Any) -> list[Star]:
     """The multiple alignment of each of many sets of sequences, by the centre star method.
 
     The centre is the sequence whose global alignments with all others have the highest sum of
@@ -113,55 +72,31 @@ def align_stars(
     the best one, if costs are a metric (Gusfield 1997, Algorithms on Strings, Trees, and Sequences,
     p. 348).  It is kernel 5 of the SSCA#1 benchmark (Bader et al. 2006).
 
-    Parameters
-    ----------
-    sets : iterable of sets of sequences
-        As `score_matrices` takes them; each has one sequence at least.
-    matrices : square arrays, optional
-        The scores of all pairs in each set, if they are known: ``score_matrices(sets,
-        mode="global", ...)`` with the same other arguments, which are those of `score_matrix`.
-
-    Returns
-    -------
-    list of Star
-        One for each set.  A gap of k letters costs ``open + k * extend``.
-
-    Raises as `score_matrix`, and InputError for an empty set and for matrices of other sets."""
-    given = {**locals(), "mode": "global"}
-    options, resources = made_of(MatrixOptions, given), made_of(Resources, given)
-    listed = [_one(one, options) for one in items(sets, "sets")]
-    every, bounds = _joined(listed, options)
-    if matrices is None:
-        same = {k: v for k, v in given.items() if k not in ("sets", "matrices")}
-        matrices = score_matrices(listed, **same)
+    ``matrices`` are what `score_matrices` gives for these ``sets`` with mode "global", and ``how``
+    the arguments of `align_paths` but ``mode``, the same as there.  Raises as `align_many`, and
+    InputError for an empty set, and for matrices of other sets."""
+    every, firsts = _joined(sets)
     known = [np.asarray(one) for one in items(matrices, "matrices")]
-    sizes = np.diff(bounds).tolist()
+    sizes = np.diff(firsts).tolist()
     if [one.shape for one in known] != [(size, size) for size in sizes] or 0 in sizes:
         raise InputError(
-            f"align_stars takes sets of at least one sequence, here {shown(sizes)}, and a square "
-            "matrix of as many rows for each"
+            "align_stars takes sets of at least one sequence, and a square matrix for each"
         )
     centres = [int(matrix.sum(axis=1).argmax()) for matrix in known]
     orders = []
     for matrix, centre in zip(known, centres, strict=True):
-        order = np.argsort(-matrix[:, centre], kind="stable")
+        order = np.argsort(-matrix[centre], kind="stable")
         orders.append(np.concatenate([[centre], order[order != centre]]))
-    starts = bounds[:-1].tolist()
-    rows = [order + start for order, start in zip(orders, starts, strict=True)]
-    middles = [
-        np.full(len(order), centre + start)
-        for order, centre, start in zip(orders, centres, starts, strict=True)
-    ]
-    paths = _aligned(every, rows, middles, options, resources, "path").paths
-    assert paths is not None
-    words, offsets = paths.joined()
-    found, first = list[Star](), 0
-    for row, order, matrix, centre in zip(rows, orders, known, centres, strict=True):
-        some = offsets[first : first + len(row) + 1]
-        first += len(row)
+    rows = [order + first for order, first in zip(orders, firsts, strict=False)]
+    middles = [np.full(len(one), one[0]) for one in rows]
+    paths = align_paths(_batch(every, rows, middles), mode="global", **how)
+    found, at = list[Star](), 0
+    for row, order, matrix in zip(rows, orders, known, strict=True):
+        some = paths.offsets[at : at + len(row) + 1]
+        at += len(row)
         letters = [every[int(k)] for k in row]
-        laid = _laid_out(letters, words[some[0] : some[-1]], some - some[0])
-        found.append(Star(centre, order, matrix[order, centre], laid))
+        laid = _laid_out(letters, paths.runs[some[0] : some[-1]], some - some[0])
+        found.append(Star(int(order[0]), order, matrix[order[0], order], laid))
     return found
 
 
@@ -194,36 +129,16 @@ def _laid_out(letters: list[Any], words: NDArray[np.uint32], offsets: Ints) -> N
     return laid
 
 
-def _one(given: Any, options: MatrixOptions) -> SequenceSet:
-    tally = Tally(options.scoring)
-    made = sequences_of(given, "sequence", options.scoring, tally)
-    warn_of_letters(tally)
-    return made
+def _joined(sets: Iterable[Any]) -> tuple[SequenceSet, list[int]]:
+    """The sequences of all sets in one, and the first of each set, then how many there are."""
+    listed = [items(one, "sets") for one in items(sets, "sets")]
+    every = SequenceSet.from_sequences(one for some in listed for one in some)
+    return every, np.cumsum([0, *map(len, listed)]).tolist()
 
 
-def _joined(sets: Iterable[Any], options: MatrixOptions) -> tuple[SequenceSet, Ints]:
-    """The sequences of all sets in one, and where each set begins, then how many there are."""
-    made = [_one(one, options) for one in items(sets, "sets")]
-    texts = [one for some in made for one in some]
-    sizes = np.cumsum([0, *map(len, texts)], dtype=np.int64)
-    letters = np.concatenate([np.zeros(0, np.uint8), *texts])
-    every = SequenceSet.of(letters, sizes[:-1], sizes[1:])
-    most = int(every.lengths.max(initial=0))
-    options.scoring.bounds.check_range(most, most, options.mode)
-    return every, np.cumsum([0, *map(len, made)], dtype=np.int64)
-
-
-def _aligned(
-    every: SequenceSet,
-    queries: list[Ints],
-    targets: list[Ints],
-    options: MatrixOptions,
-    resources: Resources,
-    output: str,
-) -> Any:
-    """The results of sequences with these numbers, aligned with those."""
-    sides = [np.concatenate([np.zeros(0, np.int64), *side]) for side in (queries, targets)]
+def _batch(every: SequenceSet, queries: list[Ints], targets: list[Ints]) -> Batch:
+    """Pairs of sequences with these numbers."""
+    sides = (np.concatenate([np.zeros(0, np.int64), *side]) for side in (queries, targets))
     batch = Batch(*map(every.take, sides))
     batch.again = False
-    with PairAligner(options.of_pairs(output), resources) as aligner:
-        return aligner.found(batch)
+    return batch

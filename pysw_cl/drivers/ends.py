@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ..planning.path_grid import special_lines
 from ..planning.plan_fields import tile_shape
@@ -31,6 +31,7 @@ from ..tiles.sweep import sweep
 from ..tiles.tile import NO_HITS, Area, Box, Cells, Costs, Hit, Want
 from .end_rules import Left, Matches, apart
 from .job import Job, path_of
+from .options import EndsOptions
 from .problem import FoundPath, Path, Problem
 from .traceback import trace_back
 
@@ -53,34 +54,23 @@ GROWTH, GROWTH_ALONE = 2, 4
 Group = tuple[Box, list[int]]
 
 
-class Asked(NamedTuple):
-    """Which ends are looked for: at most ``count``, of the scoring's integer ``least`` at least."""
+def best_ends(engine: Engine, problem: Problem, options: EndsOptions, progress: Progress) -> Cells:
+    """The best cells of a local comparison, by falling score and then row-major, up to ``k`` of the
+    ``least`` score or more, and those of `Matches` alone if that is asked.
 
-    count: int
-    least: int
-    #: So many rows or columns lie between any two of them; if ``both``, rows and columns.
-    separation: int = 0
-    both: bool = False
-    #: Only those of `Matches`.
-    matches: bool = False
-
-
-def best_ends(engine: Engine, problem: Problem, asked: Asked, progress: Progress) -> Cells:
-    """The best cells of a local comparison that are asked for, by falling score and then row-major.
-
-    With a ``separation`` s above 0, a cell is left out if both its row and its column (``both``: if
-    either) are less than s from those of a cell before it that is kept.  ``progress(done, total)``
-    is told of sweeps of the whole matrix.  A sweep gives the best cells, as many as are held at
-    once, that were not looked at and are not near a cell that is kept; a further one follows if too
-    few are apart."""
-    (m, n), (count, least, separation, both, _) = problem.shape, asked
-    separation = min(separation, FARTHEST)
+    With a ``min_separation`` s above 0, a cell is left out if both its row and its column (or
+    either, if they are to be ``apart_in`` both) are less than s from those of a cell before it that
+    is kept.  ``progress(done, total)`` is told of sweeps of the whole matrix.  A sweep gives the
+    best cells, as many as are held at once, that were not looked at and are not near a cell that is
+    kept; a further one follows if too few are apart."""
+    (m, n), count, least = problem.shape, options.k, options.least
+    separation, both = min(options.min_separation, FARTHEST), options.apart_in == "both"
     any_do = separation <= (not both)  # different cells are 1 apart, but not in both
     if not any_do:  # a square of so many rows and columns has one
         high, wide = -(-m // separation), -(-n // separation)
         count = min(count, min(high, wide) if both else high * wide)
     count = min(count, m * n)
-    matches = Matches(problem, least) if asked.matches else None
+    matches = Matches(problem, least) if options.ends == "matches" else None
     if matches is not None:
         least = matches.floor
     kept, last, left = NO_HITS.some, [FARTHEST, 0, 0], True

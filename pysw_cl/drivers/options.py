@@ -97,7 +97,7 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "db_letters": _optional(partial(whole_number, least=1, most=MOST_LETTERS)),
     "prefilter": _optional(partial(choice, choices=("kmer",))),
     **dict.fromkeys(("top", "kmer_length"), _optional(partial(whole_number, least=1))),
-    **dict.fromkeys(("max_evalue", "longest"), _none_or(_from_zero, "a number from 0 on or None")),
+    "max_evalue": _none_or(_from_zero, "a number from 0 on or None"),
     **dict.fromkeys(
         ("min_identity", "min_coverage"),
         _none_or(lambda share: _from_zero(share) and share <= 1, "from 0 to 1, or None"),
@@ -275,12 +275,10 @@ class EndsOptions(TopOptions):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class FitOptions(TopOptions):
+class FitOptions(EndsOptions):
     """The options of `best_fits`."""
 
     mode, free = "global", FreeEnds(True, True)
-    min_separation: int = 0
-    longest: float | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

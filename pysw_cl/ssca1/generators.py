@@ -64,10 +64,10 @@ class Data:
     #: Where each pair was put, counted from 0: in main, and in match.
     inserted: Any = ((), ())
 
-    def whole(self) -> list[bool]:
-        """Which pairs do both sequences still hold whole?"""
-        texts = self.main.tobytes(), self.match.tobytes()
-        return [all(pair.codons(k).tobytes() in texts[k] for k in (0, 1)) for pair in self.pairs]
+    def find(self, pair: Pair) -> list[int]:
+        """Where the texts of a pair are whole in main and match; -1: nowhere."""
+        sides = enumerate((self.main, self.match))
+        return [side.tobytes().find(pair.codons(k).tobytes()) for k, side in sides]
 
 
 class GlibcRandom:
@@ -104,20 +104,18 @@ def ornl(length: int, seed: int, ranks: int) -> Data:
     if length < least or ranks > length:
         raise InputError(f"{ranks:,} ranks need {max(least, ranks):,} codons, not {length:,}")
     own = length // ranks
-    sides: list[list[Any]] = [[], []]
-    inserted: list[list[int]] = [[], []]
+    made: dict[tuple[int, int], Any] = {}
+    places: dict[tuple[int, int], list[int]] = {}
     for rank in range(ranks):
         numbers = GlibcRandom((seed + rank + 1) % SEEDS)
-        for side in (0, 1):
-            while True:
-                places = (numbers.take(len(ORNL_PAIRS)) % (own * ranks - APART)).tolist()
-                x, y, z = places
-                if not any(0 <= one < APART for one in (x - y, x - z, y - z)):
-                    break
-            if rank == 0:
-                inserted[side] = places
-            sides[side].append((numbers.take(own) % 64).astype(np.uint8))
-    main, match = map(np.concatenate, sides)
+        for key in ((0, rank), (1, rank)):
+            near = True
+            while near:
+                x, y, z = (numbers.take(3) % (own * ranks - APART)).tolist()
+                near = any(0 <= one < APART for one in (x - y, x - z, y - z))
+            places[key], made[key] = [x, y, z], (numbers.take(own) % 64).astype(np.uint8)
+    main, match = (np.concatenate([made[side, r] for r in range(ranks)]) for side in (0, 1))
+    inserted = [places[0, 0], places[1, 0]]  # the first process writes
     for side, codes in enumerate((main, match)):
         for pair, place in zip(ORNL_PAIRS, inserted[side], strict=True):
             text = pair.codons(side, True)
@@ -135,11 +133,10 @@ def spec(length: int, seed: int) -> Data:
         drawn = random.randint(0, SEEDS, count, dtype=np.uint32).astype(np.int64)
         return -(-of * (drawn >> 17) // 32767)
 
-    sides = []
+    sides, inserted = [], []
     for side in (0, 1):
         random = np.random.RandomState(seed + 10 + side)  # MT19937
         sides.append(shares(length, 63).astype(np.uint8))
-    inserted: list[list[int]] = [[], []]
     for side in (0, 1):
         starts = np.maximum(shares(len(SPEC_PAIRS), length + 1) - 1, 0)
         for k, pair in enumerate(SPEC_PAIRS):
@@ -147,7 +144,7 @@ def spec(length: int, seed: int) -> Data:
             sides[side] = np.insert(sides[side], start, text)
             starts[starts >= start] += len(text)  # its own, too
             starts[k] = start
-        inserted[side] = starts.tolist()
+        inserted.append(starts.tolist())
     return Data(*sides, SPEC_PAIRS, inserted)
 
 

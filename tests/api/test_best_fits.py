@@ -73,18 +73,6 @@ def test_the_best_places_in_order(
             )
 
 
-def test_places_that_are_not_too_long() -> None:
-    """Long ones are left out, and others come in their places."""
-    target = (b"ACGTAGGCTTAC" + b"T" * 6 + b"GATTACCAGATG" + letters(3, 90)) * 8
-    query = b"ACGTAGGCTTACGATTACCAGATG"
-    how: dict[str, Any] = {"sub_score": (5, -3), "gap_cost": (8, 1), "k": 6, "min_separation": 5}
-    every = pysw_cl.best_fits([query], target, **how | {"k": 200})
-    sizes = every["target_end"] - every["target_start"]
-    wanted = every[sizes <= 24][:6]
-    assert (sizes[:6] > 24).all() and len(wanted) == 6
-    assert pysw_cl.best_fits([query], target, longest=1.0, **how).tolist() == wanted.tolist()
-
-
 def test_symbols_and_bad_input() -> None:
     words = pysw_cl.Alphabet([f"w{k}" for k in range(64)])
     target, query = np.arange(60, dtype=np.uint8), np.arange(20, 24, dtype=np.uint8)
@@ -98,5 +86,5 @@ def test_symbols_and_bad_input() -> None:
         pysw_cl.best_fits(["ACGT", ""], "ACGT")
     with pytest.raises(SequenceError, match="target"):
         pysw_cl.best_fits(["ACGT"], "AC!T")
-    with pytest.raises(InputError, match="longest"):
-        pysw_cl.best_fits(["ACGT"], "ACGT", longest=-1)
+    with pytest.raises(InputError, match="min_separation"):
+        pysw_cl.best_fits(["ACGT"], "ACGT", min_separation=-1)

@@ -1,0 +1,66 @@
+"""``pysw-cl ssca1``."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from typing import Any
+
+from ..errors import InputError
+from ..results.formats.files import written
+from .asked import usage
+from .parser import count, of_option
+from .predict import length
+
+
+def add_to(commands: Any) -> None:
+    parser = commands.add_parser(
+        "ssca1",
+        run=run,
+        help="run the SSCA#1 benchmark",
+        description="Make the sequences of the SSCA#1 benchmark, run its kernels, and say what "
+        "they found and how long they took. If --verify finds a fault, the exit code is 1.",
+        examples=("ssca1 --scale 24 --verify", "ssca1 --variant paper --lengths 1024,4M"),
+    )
+    for name, kind, default, what, text in (
+        ("--variant", None, "ornl", "NAME", "ornl, spec or paper: Oak Ridge's sequences and rules, "
+         "SPEC's, or random nucleotides (default: ornl)"),
+        ("--scale", count, 22, "N", "sequences of 2^(N/2) codons (default: 22)"),
+        ("--length", count, None, "N", "sequences of N codons"),
+        ("--lengths", _lengths, (1024, 4_000_000), "MATCH,MAIN", "those of paper (default: "
+         "1024,4M)"),
+        ("--ranks", count, 1, "N", "as many processes as make the sequences of ornl (default: 1)"),
+        ("--seed", int, None, "N", "that of the sequences (default: the published one)"),
+        ("--kernels", _last, 5, "1-N", "which kernels run, such as 1-2 (default: 1-5)"),
+        ("--report", None, None, "FILE", "write what was found to FILE, as JSON"),
+    ):  # fmt: skip
+        read = kind and of_option(kind)
+        parser.add_argument(name, type=read, default=default, metavar=what, help=text)
+    parser.add_argument("--verify", action="store_true", help="look for what is wrong")
+    parser.declare("run", "--device")
+
+
+def run(args: Namespace) -> int:
+    from .. import ssca1
+    from ..scoring.scoring import made_of
+
+    with usage(args):
+        found = made_of(ssca1.run, vars(args))
+    if args.report:
+        with written(args.report) as file:
+            file.write(json.dumps(found.facts()) + "\n")
+    print(found.text(), end="")
+    return int(any("lost" not in fault for fault in found.faults or ()))
+
+
+def _lengths(text: str) -> tuple[int, ...]:
+    both = tuple(length(part) or 0 for part in text.split(","))
+    if len(both) != 2 or 0 in both:
+        raise InputError(f"{text!r} is not MATCH,MAIN, like 1024,4M")
+    return both
+
+
+def _last(text: str) -> int:
+    if text.removeprefix("1-") not in tuple("12345"):
+        raise InputError(f"{text!r} is not 1-N with N from 1 to 5")
+    return int(text[-1])
