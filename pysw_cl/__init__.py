@@ -25,11 +25,7 @@ if TYPE_CHECKING:
     from .database.hits import Hit as Hit, Hits as Hits
     from .database.matrix import score_matrix as score_matrix
     from .database.search import Searcher as Searcher, search as search
-    from .database.sets import (
-        Star as Star,
-        align_stars as align_stars,
-        score_matrices as score_matrices,
-    )
+    from .database.sets import align_stars as align_stars, score_matrices as score_matrices
     from .drivers.prepared import Batch as Batch
     from .drivers.progress import Stage as Stage
     from .errors import PyswError as PyswError
@@ -66,7 +62,7 @@ _HOME = {
         "database.hits": "Hit Hits",
         "database.matrix": "score_matrix",
         "database.search": "Searcher search",
-        "database.sets": "Star align_stars score_matrices",
+        "database.sets": "align_stars score_matrices",
         "drivers.prepared": "Batch",
         "drivers.progress": "Stage",
         "errors": "PyswError",

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..drivers import ends as driver
 from ..drivers.job import Found, Job, alignment_of
-from ..drivers.options import UNREACHED, ApartIn, EndsOf, EndsOptions, Resources, TraceOptions
+from ..drivers.options import UNREACHED, EndsOptions, Resources, TraceOptions
 from ..drivers.progress import PairProgress, Progress, Stage
 from ..drivers.run import checked
 from ..engines.registry import row_of
@@ -42,8 +42,8 @@ def best_ends(
     *,
     k: int = 200,
     min_separation: int = 0,
-    apart_in: ApartIn = "either",
-    ends: EndsOf = "cells",
+    apart_in: str = "either",
+    ends: str = "cells",
     sub_score: Any = (1, -3),
     gap_cost: Any = None,
     wildcard: str | None = None,

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..drivers.options import FitOptions, Resources, SearchOptions
+from ..drivers.options import EndsOptions, Resources, SearchOptions
 from ..drivers.prepared import Batch
-from ..drivers.problem import Problem
+from ..drivers.problem import FreeEnds, Problem
 from ..engines.batch.scores import FREE_QUERY, path_reach
 from ..errors import items
 from ..planning.plan import Plan
@@ -34,6 +34,8 @@ from .search_engine import search_engine
 LETTERS, LEAST = 512, 4
 #: Windows that are looked at for each place at first, and how many times as many after that.
 FIRST, GROWTH = 2, 4
+#: A query may begin and end anywhere in the target.
+ANYWHERE = FreeEnds(True, True)
 Ints = NDArray[np.int64]
 
 
@@ -56,32 +58,29 @@ def best_fits(
     """The best places of many short queries in one target: of alignments of all letters of a query
     with a part of the target, exactly, in one pass over the target for all queries.
 
-    It is kernel 3 of the SSCA#1 benchmark (Bader et al. 2006).  Alignments of two places may share
-    letters; `search` with ``alignments`` finds places that share none.
+    It is kernel 3 of SSCA#1 (Bader et al. 2006).  Places may share letters; those of `search` with
+    ``alignments`` share none.
 
     Parameters
     ----------
-    queries : iterable of sequences
-        As `align` takes them, of some hundred letters at most to be fast.
-    target, sub_score, gap_cost, wildcard, iupac, unknown, allow_odd_scoring, device, plan
-        As for `align`; a gap of k letters costs ``open + k * extend``.
-    k : int
-        How many places of each query at most, 1 or more.
+    queries, target, sub_score, gap_cost, wildcard, iupac, unknown, allow_odd_scoring, device, plan
+        Sequences, short ones to be fast, and one; the others as for `align`.  A gap of k letters
+        costs ``open + k * extend``.
+    k, min_score
+        How many places of each query at most, and the least score, a number above 0.
     min_separation : int
         s above 0: a place is left out if it ends less than s letters from a better one of the
         query, or an equal one before it.
-    min_score : number above 0
-        The least score of a place, in units of ``sub_score``.
 
     Returns
     -------
     structured array
-        A row for each place: ``query``, its number counted from 0, and the fields of `align_many`'s
-        output "path"; by query, then by falling score, then by where they end in the target.
+        ``query`` (a number from 0) and the fields of `align_many`'s output "path" for each place;
+        by query, then by falling score, then by where they end in the target.
 
     Raises as `align`; the message about a query has its number."""
     given = locals()
-    options, resources = made_of(FitOptions, given), made_of(Resources, given)
+    options, resources = made_of(EndsOptions, given), made_of(Resources, given)
     fits = _Fits(options, resources, [*items(queries, "queries"), target])
     return fits.traced(fits.ends())
 
@@ -94,21 +93,19 @@ def _spaced(cells: Cells, count: int, separation: int) -> Cells:
         if all(abs(place - near) >= separation for near in places[max(0, at - 1) : at + 1]):
             places.insert(at, place)
             chosen.append(k)
-            if len(chosen) == count:
-                break
-    return cells[chosen]
+    return cells[chosen[:count]]
 
 
 class _Fits:
     """Finds the best fits of queries in one target, the last of the sequences.
 
-    All queries are compared with windows of the target first, which gives the best score of each
-    (`search_engine`).  A window has the letters before it that a path to its first letter may take,
-    so it has all ends in its own letters as they are.  For each query the best windows are joined,
-    and all cells of the last row are looked at, down to the score of the next window.  So all ends
-    above it are known, and those that score as much up to that window.  Last come the paths."""
+    All queries are compared with windows of the target first, which gives the best score of each.
+    A window has the letters before it that a path to its first letter may take, so its own ends are
+    as they are.  For each query the best windows are joined, and all cells of the last row are
+    looked at, down to the score of the next window, and to its place among equals.  So all better
+    ends are known.  Last come the paths."""
 
-    def __init__(self, options: FitOptions, resources: Resources, sequences: list[Any]) -> None:
+    def __init__(self, options: EndsOptions, resources: Resources, sequences: list[Any]) -> None:
         self._options, self._resources = options, resources
         self._scoring = replace(options.scoring, alphabet=None)  # letters stand for its symbols
         every = []
@@ -121,7 +118,7 @@ class _Fits:
         text = np.concatenate([*queries, self._target[:0]])
         self._queries = SequenceSet.of(text, bounds[:-1], bounds[1:])
         longest, letters = int(self._queries.lengths.max(initial=0)), len(self._target)
-        self._scoring.bounds.check_range(longest, letters, options.mode)
+        self._scoring.bounds.check_range(longest, letters, "global")
         self._codes = self._scoring.encode(self._target, "target")
         reach = self._reach(np.array([longest]), options.least)
         before = letters if reach is None else int(reach[0])
@@ -137,18 +134,15 @@ class _Fits:
     def ends(self) -> list[Cells]:
         """The ends of each query: the best ones that are apart, as score, 0 and target end."""
         given = {**vars(self._options), "sub_score": self._scoring, "min_score": None}
-        asked = {"mode": "global", "free_ends": (True, False), "output": "score"}
+        asked = {"mode": "global", "free_ends": tuple(ANYWHERE), "output": "score"}
         order = np.argsort(self._start - self._stop, kind="stable")  # long ones come first
         windows = SequenceSet.of(self._target, self._start[order], self._stop[order])
         engine = search_engine(made_of(SearchOptions, given | asked), self._resources)
         with closing(engine):
-            held, found = engine.hold(windows), []
-            sweeper, back = make_engine(self._resources), np.argsort(order)
-            for query, scores in zip(
-                self._queries, engine.scores(self._queries, held, lambda cells: None), strict=True
-            ):
-                found.append(self._ends(sweeper, query, scores[back]))
-        return found
+            held, sweeper = engine.hold(windows), make_engine(self._resources)
+            scored = engine.scores(self._queries, held, lambda cells: None)
+            both, back = zip(self._queries, scored, strict=True), np.argsort(order)
+            return [self._ends(sweeper, query, scores[back]) for query, scores in both]
 
     def _ends(self, engine: Engine, query: Letters, scores: Any) -> Cells:
         """Those of a query whose best ``scores`` in windows are known."""
@@ -172,12 +166,13 @@ class _Fits:
         parts = [self._codes[self._start[k] : self._stop[k]] for k in some]
         codes, bounds = np.concatenate(parts), np.cumsum([0, *map(len, parts)])
         sides = View(self._scoring.encode(query, "query")), View(codes)
-        problem = Problem.of(*sides, self._scoring, "global", self._options.free)
+        problem = Problem.of(*sides, self._scoring, "global", ANYWHERE)
         want, shape = Want("last_row", len(codes), least), engine.plan.tile_shape(*problem.shape)
         cells = sweep(engine, problem, problem.edges, want, shape=shape).hits.cells
         at = np.searchsorted(bounds, cells[:, 2]) - 1
         end = cells[:, 2] - bounds[at] + self._start[some[at]]
-        return np.stack([cells[:, 0], 0 * end, end], axis=1)[end > self._first[some[at]]]
+        own = end > self._first[some[at]]
+        return np.stack([cells[own, 0], 0 * end[own], end[own]], axis=1)
 
     def traced(self, every: list[Cells]) -> NDArray[Any]:
         """The table of queries' ends, in turn."""

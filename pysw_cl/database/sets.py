@@ -4,7 +4,6 @@ alignment of each set as a star."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -17,19 +16,15 @@ from ..errors import InputError, items
 from ..results.pair_paths import runs_of
 from ..sequences.sequence_set import SequenceSet
 
-#: What stands in a gap.
-GAP = ord("-")
 Ints = NDArray[np.int64]
 
 
 def score_matrices(sets: Iterable[Any], **how: Any) -> list[NDArray[Any]]:
-    """The scores of all pairs in each of many sets of sequences, all aligned in one batch.
+    """The scores of all pairs in each of many sets of sequences, all aligned in one batch: a
+    symmetric array of int64, or of float64 where scores have halves, for each (kernel 4 of SSCA#1).
 
-    ``sets`` are iterables of sequences, as `align_many` takes them; one may be empty.  ``how``: the
-    arguments of `align_many` but ``output`` (``mode``, ``sub_score``, ``gap_cost``, ...), which
-    also says what is raised.  Gives a symmetric array of int64, or float64 where scores have
-    halves, for each set; of two sequences the one before the other is the query.  It is kernel 4 of
-    the SSCA#1 benchmark (Bader et al. 2006)."""
+    ``sets`` are iterables of sequences; one may be empty.  ``how``: the arguments of `align_many`
+    but ``output``.  Of two sequences the first one is the query.  Raises as `align_many`."""
     every, firsts = _joined(sets)
     pairs = [np.triu_indices(stop - first) for first, stop in pairwise(firsts)]
     sides = [[one[k] + first for one, first in zip(pairs, firsts, strict=False)] for k in (0, 1)]
@@ -43,34 +38,18 @@ def score_matrices(sets: Iterable[Any], **how: Any) -> list[NDArray[Any]]:
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class Star:
-    """A multiple alignment of a set of sequences, all aligned with one of them, the centre."""
-
-    #: The number of the centre in the set.
-    centre: int
-    #: The number of the sequence in each row (int64): the centre, then by falling score.
-    order: Ints
-    #: The score of each row's sequence with the centre, in the order of rows.
-    scores: NDArray[Any]
-    #: The letters of all rows, with hyphens in gaps (uint8, sequences x columns).
-    letters: NDArray[np.uint8]
-
-    @property
-    def rows(self) -> list[str]:
-        """The rows as texts of one length."""
-        return [row.tobytes().decode() for row in self.letters]
-
-
-def align_stars(sets: Iterable[Any], matrices: Iterable[Any], **how: Any) -> list[Star]:
+def align_stars(
+    sets: Iterable[Any], matrices: Iterable[Any], **how: Any
+) -> list[tuple[Ints, list[str]]]:
     """The multiple alignment of each of many sets of sequences, by the centre star method.
 
-    The centre is the sequence whose global alignments with all others have the highest sum of
-    scores, the first one among equals.  Each other sequence is aligned with it by its canonical
-    path, and gaps are added so that the centre has the same columns in all of them: as many before
-    each of its letters as the sequence has there that has most.  The sum of pairs is at most twice
-    the best one, if costs are a metric (Gusfield 1997, Algorithms on Strings, Trees, and Sequences,
-    p. 348).  It is kernel 5 of the SSCA#1 benchmark (Bader et al. 2006).
+    The centre has the highest sum of scores of global alignments with the others.  Each of these is
+    aligned with it by its canonical path, and gaps are added until the centre has the same columns
+    in all of them.  The sum of pairs is at most twice the best one, if costs are a metric (Gusfield
+    1997, Algorithms on Strings, Trees, and Sequences, p. 348; kernel 5 of SSCA#1).
+
+    Gives the order of the rows of each set, which is the number of the centre and then those of the
+    others, by falling score with it; and the rows as texts, with hyphens in gaps.
 
     ``matrices`` are what `score_matrices` gives for these ``sets`` with mode "global", and ``how``
     the arguments of `align_paths` but ``mode``, the same as there.  Raises as `align_many`, and
@@ -79,41 +58,35 @@ def align_stars(sets: Iterable[Any], matrices: Iterable[Any], **how: Any) -> lis
     known = [np.asarray(one) for one in items(matrices, "matrices")]
     sizes = np.diff(firsts).tolist()
     if [one.shape for one in known] != [(size, size) for size in sizes] or 0 in sizes:
-        raise InputError(
-            "align_stars takes sets of at least one sequence, and a square matrix for each"
-        )
-    centres = [int(matrix.sum(axis=1).argmax()) for matrix in known]
+        raise InputError("stars take sets of at least one sequence, and a square matrix for each")
     orders = []
-    for matrix, centre in zip(known, centres, strict=True):
+    for matrix in known:
+        centre = int(matrix.sum(axis=1).argmax())
         order = np.argsort(-matrix[centre], kind="stable")
         orders.append(np.concatenate([[centre], order[order != centre]]))
     rows = [order + first for order, first in zip(orders, firsts, strict=False)]
     middles = [np.full(len(one), one[0]) for one in rows]
     paths = align_paths(_batch(every, rows, middles), mode="global", **how)
-    found, at = list[Star](), 0
-    for row, order, matrix in zip(rows, orders, known, strict=True):
+    found, at = [], 0
+    for row, order in zip(rows, orders, strict=True):
         some = paths.offsets[at : at + len(row) + 1]
         at += len(row)
         letters = [every[int(k)] for k in row]
         laid = _laid_out(letters, paths.runs[some[0] : some[-1]], some - some[0])
-        found.append(Star(int(order[0]), order, matrix[order[0], order], laid))
+        found.append((order, [one.tobytes().decode() for one in laid]))
     return found
 
 
 def _laid_out(letters: list[Any], words: NDArray[np.uint32], offsets: Ints) -> NDArray[np.uint8]:
     """The rows of sequences that are aligned with the first of them, the centre, by these paths.
-
-    A letter of a sequence stands in the column of the centre's letter that it is aligned with, or
-    in one of those before it, in the order of the sequence.  There are as many of these as any
-    sequence has letters there."""
+    There are as many columns before a letter of the centre as any sequence has letters there."""
     runs, count, wide = runs_of(words), len(letters), len(letters[0]) + 1
     # column by column of all paths: which sequence, and which letters it consumes
     ops = np.repeat(runs.ops, runs.lengths)
     owner = np.repeat(np.repeat(np.arange(count), np.diff(offsets)), runs.lengths)
     of_centre, of_row = ops != ord("I"), ops != ord("D")
-    steps = np.cumsum(of_centre)
+    before = np.cumsum(of_centre) - of_centre
     begins = np.searchsorted(owner, np.arange(count))
-    before = steps - of_centre
     place = before - before[begins][owner]  # letters of the centre before a column
     added = np.flatnonzero(~of_centre)
     slots, first = np.unique(owner[added] * wide + place[added], return_index=True)
@@ -124,7 +97,7 @@ def _laid_out(letters: list[Any], words: NDArray[np.uint32], offsets: Ints) -> N
     column = place + ends[place]
     number = np.arange(len(added)) - np.repeat(first, sizes)
     column[added] += number - gaps[place[added]]
-    laid = np.full((count, wide - 1 + int(ends[-1])), GAP, np.uint8)
+    laid = np.full((count, wide - 1 + int(ends[-1])), ord("-"), np.uint8)
     laid[owner[of_row], column[of_row]] = np.concatenate(letters)
     return laid
 

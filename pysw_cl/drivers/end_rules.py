@@ -21,9 +21,8 @@ class Matches:
     """The cells of a matrix where an alignment ends in a match: it comes from the diagonal, its
     pair scores above 0, and the next pair of the diagonal does not, or there is none.
 
-    A cell comes from the diagonal if the cell before it there has the score without the pair's, or
-    if that is 0: no local score is lower.  So of all cells down to a score the ends are known that
-    are higher by the highest pair."""
+    It comes from there if the cell before it has the score without the pair's, or if that is 0.  So
+    of all cells down to a score the ends are known that are higher by the highest pair."""
 
     def __init__(self, problem: Problem, least: int) -> None:
         self._codes = [side.read(0, len(side)) for side in (problem.query, problem.target)]
@@ -86,15 +85,9 @@ def _apart(
     among them, says what is left."""
     (top, bottom), (first, last) = (_ranges(side, side, near) for side in sides)
     free = np.ones([len(side) for side in sides], np.bool_)
-
-    def take(above: int, below: int, left: int, right: int) -> None:
-        if both:
-            free[above:below] = free[:, left:right] = False
-        free[above:below, left:right] = False
-
     before = [_ranges(side, kept[:, k], near) for k, side in enumerate(sides, 1)]
     for area in zip(*before[0], *before[1], strict=True):
-        take(*area)
+        _take(free, both, *area)
     found: list[int] = []
     flat, width = free.reshape(-1), len(sides[1])
     for start in range(0, len(cells), BLOCK):
@@ -104,11 +97,18 @@ def _apart(
         for k in np.flatnonzero(flat[places]).tolist():
             if flat[places[k]]:
                 y, x = divmod(int(places[k]), width)
-                take(top[y], bottom[y], first[x], last[x])
+                _take(free, both, top[y], bottom[y], first[x], last[x])
                 found.append(start + k)
                 if len(found) == count:
                     return found
     return found
+
+
+def _take(free: NDArray[Any], both: bool, above: int, below: int, left: int, right: int) -> None:
+    """No cell is free in these rows and columns; with ``both``, in either."""
+    if both:
+        free[above:below] = free[:, left:right] = False
+    free[above:below, left:right] = False
 
 
 def _ranges(side: NDArray[Any], middle: NDArray[Any], near: int) -> tuple[list[int], list[int]]:
@@ -129,13 +129,10 @@ class Left:
         self._free = np.ones(area.shape, np.bool_)
         places, near = self._kept - (area.row + 1, area.column + 1), self._near
         inside = (places > -near) & (places < near + np.array(self._free.shape))
-        first, stop = np.maximum(0, places - near), np.maximum(0, places + near + 1)
-        if self._both:
-            for y, x, bottom, right in np.hstack([first, stop])[inside.any(axis=1)].tolist():
-                self._free[y:bottom] = self._free[:, x:right] = False
-        else:
-            for y, x, bottom, right in np.hstack([first, stop])[inside.all(axis=1)].tolist():
-                self._free[y:bottom, x:right] = False
+        here: Any = inside.any(axis=1) if self._both else inside.all(axis=1)
+        spans = np.maximum(0, np.hstack([places - near, places + near + 1]))[here]
+        for y, x, bottom, right in spans.tolist():
+            _take(self._free, self._both, y, bottom, x, right)
         return bool(self._free.any())
 
     def of(self, area: Area, cells: Cells) -> Cells:

@@ -55,13 +55,13 @@ Group = tuple[Box, list[int]]
 
 
 def best_ends(engine: Engine, problem: Problem, options: EndsOptions, progress: Progress) -> Cells:
-    """The best cells of a local comparison, by falling score and then row-major, up to ``k`` of the
-    ``least`` score or more, and those of `Matches` alone if that is asked.
+    """The best ``k`` cells of a local comparison, by falling score and then row-major, that score
+    at least ``least``, and are among `Matches` if that is asked.
 
-    With a ``min_separation`` s above 0, a cell is left out if both its row and its column (or
-    either, if they are to be ``apart_in`` both) are less than s from those of a cell before it that
-    is kept.  ``progress(done, total)`` is told of sweeps of the whole matrix.  A sweep gives the
-    best cells, as many as are held at once, that were not looked at and are not near a cell that is
+    With a ``min_separation`` s above 0, a cell is left out if both its row and its column (either,
+    if they are to be ``apart_in`` both) are less than s from those of a cell before it that is
+    kept.  ``progress(done, total)`` is told of sweeps of the whole matrix.  A sweep gives the best
+    cells, as many as are held at once, that were not looked at and are not near a cell that is
     kept; a further one follows if too few are apart."""
     (m, n), count, least = problem.shape, options.k, options.least
     separation, both = min(options.min_separation, FARTHEST), options.apart_in == "both"
@@ -74,8 +74,8 @@ def best_ends(engine: Engine, problem: Problem, options: EndsOptions, progress: 
     if matches is not None:
         least = matches.floor
     kept, last, left = NO_HITS.some, [FARTHEST, 0, 0], True
-    if any_do or m * n > 16 * HELD:  # few of so few cells may be apart
-        each = EACH_MATCH if matches is not None else 1 if any_do else 4
+    each = EACH_MATCH if matches is not None else 1 if any_do else 4
+    if each != 4 or m * n > 16 * HELD:  # few of so few cells may be apart
         wanted = min(each * count, m * n)
         found = _best(engine, problem, wanted, least, progress)
         left = len(found) == wanted

@@ -7,7 +7,7 @@ the arguments of the public functions, which say what they mean, with the same d
     align_many   ManyOptions     Resources
     align_top    TopOptions      Resources
     best_ends    EndsOptions     Resources
-    best_fits    FitOptions      Resources
+    best_fits    EndsOptions     Resources
     trace_ends   TraceOptions    Resources
     search       SearchOptions   Resources
     score_matrix MatrixOptions   Resources
@@ -43,9 +43,6 @@ Output = Literal["score", "ends", "path"]
 EValuesOf = Literal["auto", "library", "none"]
 MatrixOutput = Literal["score", "distance"]
 ManyOutput = Literal["score", "ends", "matches", "path"]
-#: Which cells are ends, and in how many of the two sequences two of them are apart.
-EndsOf = Literal["cells", "matches"]
-ApartIn = Literal["either", "both"]
 _set = object.__setattr__
 #: A score that no comparison reaches, because its integers have 32 bits.
 UNREACHED = 1 << 32
@@ -103,8 +100,8 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
         _none_or(lambda share: _from_zero(share) and share <= 1, "from 0 to 1, or None"),
     ),
     "min_separation": partial(whole_number, least=0),
-    "ends": partial(choice, choices=get_args(EndsOf)),
-    "apart_in": partial(choice, choices=get_args(ApartIn)),
+    "ends": partial(choice, choices=("cells", "matches")),
+    "apart_in": partial(choice, choices=("either", "both")),
     "progress": _none_or(
         lambda value: isinstance(value, bool) or callable(value), "True, a function or None"
     ),
@@ -272,13 +269,6 @@ class EndsOptions(TopOptions):
     min_separation: int = 0
     apart_in: str = "either"
     ends: str = "cells"
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class FitOptions(EndsOptions):
-    """The options of `best_fits`."""
-
-    mode, free = "global", FreeEnds(True, True)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

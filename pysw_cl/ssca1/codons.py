@@ -30,10 +30,11 @@ ALPHABET = Alphabet(CODONS)
 _ACID_OF = {codon: acid for acid, codons in ACIDS.items() for codon in codons}
 #: The amino acid of each code (ASCII).
 ACID = np.frombuffer("".join(_ACID_OF[codon] for codon in CODONS).encode(), np.uint8)
+#: What is printed for the letter of a codon, and for a gap.
+PRINTED = {"-": ("-", "---")}
+PRINTED |= {letter: (_ACID_OF[c], c) for letter, c in zip(ALPHABET.letters, CODONS, strict=True)}
 #: The three bases of each code (ASCII, 64 x 3).
 BASES = np.frombuffer("".join(CODONS).encode(), np.uint8).reshape(64, 3)
-#: The nucleotides of variant "paper" (ASCII, 4 x 1).
-ACGT = np.array([[*b"ACGT"]], np.uint8).T
 
 
 def encode(acids: str, first: bool = False) -> Codons:
@@ -49,13 +50,7 @@ def similarity() -> NDArray[np.float64]:
     return scores
 
 
-def printed(codes: Codons, ops: str, gap: str, codons: bool = True) -> list[str]:
-    """The amino acids and the bases of ``codons`` in an alignment, or the nucleotides, with hyphens
-    in gaps.  ``ops``: the operation of each column, of which ``gap`` leaves out this sequence."""
-    here = np.frombuffer(ops.encode(), np.uint8) != ord(gap)
-    texts = []
-    for letters in (ACID[:, None], BASES) if codons else (ACGT,):
-        laid = np.full((len(here), letters.shape[1]), ord("-"), np.uint8)
-        laid[here] = letters[codes]
-        texts.append(laid.tobytes().decode())
-    return texts
+def printed(text: str) -> tuple[str, str]:
+    """The amino acids and the bases of letters that stand for codons, with hyphens in gaps."""
+    acids, codons = zip(*(PRINTED[letter] for letter in text), strict=True)
+    return "".join(acids), "".join(codons)

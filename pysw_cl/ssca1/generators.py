@@ -1,8 +1,7 @@
 """The generators of SSCA#1: random sequences with pairs in them that have to be found.
 
-"ornl" is the program of Oak Ridge National Laboratory (OpenSHMEM), "spec" that of SPEC OMP2012's
-372.smithwa; the sequences are the same as theirs, codon by codon.  "paper" gives nucleotides at
-random, as Khajeh-Saeed, Poole & Perot (2010) compare them."""
+"ornl" and "spec" give those of the programs of Oak Ridge National Laboratory and of SPEC OMP2012
+(372.smithwa), codon by codon; "paper" gives nucleotides (Khajeh-Saeed, Poole & Perot 2010)."""
 
 from __future__ import annotations
 
@@ -20,10 +19,8 @@ from .codons import Codons, encode
 FLANKS = (("ACDEFG", "HIKLMN"), ("MNLKIH", "GFEDCA"))
 #: Positions of ORNL's insertions keep so far from the end, and, seen one way, from each other.
 APART = 32
-#: The steps of the recurrence of `rand` that are computed at once: a multiple of 3 below 31.
-STEP = 30
-#: Seeds have 32 bits.
-SEEDS = 1 << 32
+#: Numbers of `rand` that are computed at once, the most that are; seeds have 32 bits.
+STEP, SEEDS = 30, 1 << 32
 
 
 class Pair(NamedTuple):
@@ -38,7 +35,7 @@ class Pair(NamedTuple):
     def codons(self, side: int, whole: bool = False) -> Codons:
         """Those of main (0) or match (1); ``whole``: with what stands around them."""
         before, behind = FLANKS[side] if whole else ("", "")
-        return encode(before + self[side] + behind, self.first and side == 1)
+        return encode(before + (self.main, self.match)[side] + behind, self.first and side == 1)
 
 
 ORNL_PAIRS = (
@@ -90,8 +87,7 @@ class GlibcRandom:
         found[:31] = self._last
         for k in range(31, len(found), STEP):  # r[k] = r[k - 31] + r[k - 3]
             some = found[k : k + STEP].reshape(-1, 3)
-            before = found[k - 31 : k - 31 + STEP].reshape(-1, 3)
-            np.cumsum(before, axis=0, dtype=np.uint32, out=some)
+            np.cumsum(found[k - 31 : k - 1].reshape(-1, 3), axis=0, dtype=np.uint32, out=some)
             some += found[k - 3 : k]
         self._last = found[count : count + 31].copy()
         return found[31 : 31 + count] >> np.uint32(1)
@@ -100,9 +96,8 @@ class GlibcRandom:
 def ornl(length: int, seed: int, ranks: int) -> Data:
     """Sequences of ``length`` codons, which ``ranks`` processes make parts of.  Pairs overwrite
     what was there, also each other where they overlap."""
-    least = 4 * APART
-    if length < least or ranks > length:
-        raise InputError(f"{ranks:,} ranks need {max(least, ranks):,} codons, not {length:,}")
+    if length < (least := max(4 * APART, ranks)):
+        raise InputError(f"{ranks:,} ranks need {least:,} codons, not {length:,}")
     own = length // ranks
     made: dict[tuple[int, int], Any] = {}
     places: dict[tuple[int, int], list[int]] = {}
@@ -126,8 +121,6 @@ def ornl(length: int, seed: int, ranks: int) -> Data:
 def spec(length: int, seed: int) -> Data:
     """Sequences of ``length`` codons and what is inserted between them, never inside another
     text.  (In the C program a start of 0, one of 32,768, writes outside; here it is the first.)"""
-    if not 0 <= seed < SEEDS - 11:
-        raise InputError(f"the seed must be from 0 to {SEEDS - 12:,}, not {seed:,}")
 
     def shares(count: int, of: int) -> Any:  # of ``of``, rounded up
         drawn = random.randint(0, SEEDS, count, dtype=np.uint32).astype(np.int64)
@@ -145,7 +138,7 @@ def spec(length: int, seed: int) -> Data:
             starts[starts >= start] += len(text)  # its own, too
             starts[k] = start
         inserted.append(starts.tolist())
-    return Data(*sides, SPEC_PAIRS, inserted)
+    return Data(sides[0], sides[1], SPEC_PAIRS, inserted)
 
 
 def paper(lengths: tuple[int, int], seed: int) -> Data:

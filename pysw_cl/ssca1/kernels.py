@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from ..api.ends import best_ends, trace_ends
 from ..api.fits import best_fits
-from ..database.sets import Star, align_stars, score_matrices
-from ..results.alignment import Alignment
+from ..database.sets import align_stars, score_matrices
 from ..sequences.coded import Alphabet
-from .codons import ACGT, ALPHABET, BASES, similarity
+from .codons import ALPHABET, BASES, similarity
 
 #: Ends of kernel 1, alignments of kernel 2, and places of each of them of kernel 3.
 ENDS, ALIGNMENTS, PLACES = 200, 100, 100
@@ -30,31 +29,29 @@ class Rules:
     """What a variant compares with, and which results count."""
 
     #: The scores of kernels 1 to 3 with their alphabet, and the cost ``open + k * extend`` of gaps.
-    sub_score: tuple[Any, Alphabet]
-    gap_cost: tuple[int, int]
+    scoring: dict[str, Any]
     #: The least score of kernel 1, and in how many sequences its ends are apart.
     least: int
     apart_in: Any
     #: The costs of kernels 4 and 5, as scores, and the bases (ASCII) of each code.
     costs: dict[str, Any]
     bases: NDArray[np.uint8]
-    #: The most codons of an alignment in either sequence, by the length of main.
+    #: The most codons of an alignment, by the length of main, and how many alignments are printed.
     limit: Callable[[int], float]
-    #: How many alignments are printed.
     shown: int
 
-    @property
-    def scoring(self) -> dict[str, Any]:
-        return {"sub_score": self.sub_score, "gap_cost": self.gap_cost}
 
-
-CODONS, LETTERS = (similarity(), ALPHABET), Alphabet("ACGT").scores(5, -3)
+_CODONS = similarity(), ALPHABET
+ORNL = {"sub_score": _CODONS, "gap_cost": (5, 2)}
+SPEC = {"sub_score": _CODONS, "gap_cost": (8, 1)}
+LETTERS = {"sub_score": Alphabet("ACGT").scores(5, -3), "gap_cost": (8, 1)}
 COSTS = {"sub_score": (0, -20), "gap_cost": (0, 30)}
+ACGT = np.array([[*b"ACGT"]], np.uint8).T
 SIMPLE = {"sub_score": (0, -1), "gap_cost": (0, 2)}
 RULES = {
-    "ornl": Rules(CODONS, (5, 2), 21, "both", COSTS, BASES, lambda n: 6 * int(2 * np.log2(n)), 10),
-    "spec": Rules(CODONS, (8, 1), 20, "either", COSTS, BASES, lambda n: 120, 6),
-    "paper": Rules(LETTERS, (8, 1), 20, "either", SIMPLE, ACGT, lambda n: np.inf, 6),
+    "ornl": Rules(ORNL, 21, "both", COSTS, BASES, lambda n: 6 * int(2 * np.log2(n)), 10),
+    "spec": Rules(SPEC, 20, "either", COSTS, BASES, lambda n: 120, 6),
+    "paper": Rules(LETTERS, 20, "either", SIMPLE, ACGT, lambda n: np.inf, 0),
 }
 
 
@@ -66,17 +63,17 @@ def kernel_1(main: Any, match: Any, rules: Rules, device: Any) -> NDArray[Any]:
     )  # fmt: skip
 
 
-def kernel_2(main: Any, match: Any, ends: Any, rules: Rules, device: Any) -> list[Alignment]:
+def kernel_2(main: Any, match: Any, ends: Any, rules: Rules, device: Any) -> list[Any]:
     """The alignments of ends, without those that are too long or begin near a better one."""
-    kept, starts = list[Alignment](), np.zeros((0, 2), np.int64)
-    highest, limit = max(ends["score"], default=None), rules.limit(len(main))
-    for one in trace_ends(match, main, ends, highest=highest, device=device, **rules.scoring):
-        start = one.query_start, one.target_start
-        size = max(one.query_end - start[0], one.target_end - start[1])
-        apart = bool((abs(starts - start).max(axis=1) >= APART).all())
-        if apart and size <= limit and len(kept) < ALIGNMENTS:
+    kept, limit = list[Any](), rules.limit(len(main))
+    highest = max(ends["score"], default=None)
+    found: Any = trace_ends(match, main, ends, highest=highest, device=device, **rules.scoring)
+    for one in found:
+        y, x = one.query_start, one.target_start
+        near = (max(abs(y - r.query_start), abs(x - r.target_start)) < APART for r in kept)
+        short = max(one.query_end - y, one.target_end - x) <= limit
+        if short and len(kept) < ALIGNMENTS and not any(near):
             kept.append(one)
-            starts = np.concatenate([starts, [start]])
     return kept
 
 
@@ -93,19 +90,15 @@ def kernel_3(main: Any, queries: Sequence[Any], rules: Rules, device: Any) -> ND
         every, left = (np.bincount(one["query"], minlength=len(lengths)) for one in (found, good))
         if ((left >= PLACES) | (every < count)).all():
             first = np.cumsum(left) - left
-            chosen: NDArray[Any] = good[np.arange(len(good)) - first[good["query"]] < PLACES]
-            return chosen
+            return np.asarray(good[np.arange(len(good)) - first[good["query"]] < PLACES])
         count *= 2
 
 
-def kernel_4(sets: list[list[Any]], rules: Rules, device: Any) -> list[NDArray[Any]]:
+def kernel_4(sets: Any, rules: Rules, device: Any) -> list[NDArray[Any]]:
     """The costs of all pairs in each set of sequences of bases: the least ones."""
-    scores = score_matrices(sets, mode="global", device=device, **rules.costs)
-    return [-one for one in scores]
+    return [-one for one in score_matrices(sets, mode="global", device=device, **rules.costs)]
 
 
-def kernel_5(
-    sets: list[list[Any]], costs: list[NDArray[Any]], rules: Rules, device: Any
-) -> list[Star]:
+def kernel_5(sets: Any, costs: Any, rules: Rules, device: Any) -> list[Any]:
     """The alignment of each set around the sequence that costs the others least."""
     return align_stars(sets, [-one for one in costs], device=device, **rules.costs)

@@ -1,5 +1,4 @@
-"""What SSCA#1 demands of results: that the inserted pairs are found, that scores are those of what
-is reported, and that matrices and multiple alignments are what they are said to be."""
+"""The verification of SSCA#1: of inserted pairs, scores, matrices and multiple alignments."""
 
 from __future__ import annotations
 
@@ -19,15 +18,14 @@ def faults(run: Any, rules: Rules, device: Any) -> list[str]:
     """All that is wrong with a `Run`, in words, and the pairs that its sequences no longer hold."""
     found = [*_pairs(run)] if 2 in run.seconds else []
     for number, one in enumerate(run.alignments):
-        if one.rescore() != one.score:
-            found.append(f"alignment {number} scores {one.rescore()}, not {one.score}")
+        if (score := one.rescore()) != one.score:
+            found.append(f"alignment {number} scores {score}, not {one.score}")
     if len(run.places):
         names = run.places[["query", "target_start", "target_end"]].tolist()
         pairs = [(run.queries[k], run.data.main[start:end]) for k, start, end in names]
         scores = align_many(pairs, mode="global", device=device, **rules.scoring)["score"]
-        for number in np.flatnonzero(scores != run.places["score"]).tolist():
-            said = run.places["score"][number]
-            found.append(f"place {number} scores {scores[number]}, not {said}")
+        wrong = np.flatnonzero(scores != run.places["score"]).tolist()
+        found += [f"place {k} scores {scores[k]}, not {run.places['score'][k]}" for k in wrong]
     return [*found, *_sets(run, rules)]
 
 
@@ -51,11 +49,10 @@ def _sets(run: Any, rules: Rules) -> Iterator[str]:
     for number, (some, costs) in enumerate(zip(run.sets, run.costs, strict=False)):
         if (costs != costs.T).any() or np.diag(costs).any():
             yield f"set {number}: its matrix is not symmetric, or not 0 on its diagonal"
-        for star in run.stars[number : number + 1]:
-            rows = [row[row != ord("-")].tolist() for row in star.letters]
-            same = rows == [some[k].tolist() for k in star.order]
-            least = costs.sum(axis=1).min() == costs[star.order[0]].sum()
-            if not (same and least and len({*star.order.tolist()}) == len(some)):
+        for order, rows in run.stars[number : number + 1]:
+            texts = [some[k].tobytes().decode() for k in order]
+            same = texts == [row.replace("-", "") for row in rows] and len({*order}) == len(some)
+            if not same or costs.sum(axis=1).min() != costs[order[0]].sum():
                 yield f"set {number}: its rows are not its sequences, or its centre another one"
     random = np.random.default_rng(1)
     for number in random.integers(len(run.costs), size=SAMPLE).tolist() if len(run.costs) else ():
@@ -68,7 +65,7 @@ def _sets(run: Any, rules: Rules) -> Iterator[str]:
 def plain_cost(x: list[int], y: list[int], sub_score: Any, gap_cost: Any) -> int:
     """The least cost of a global alignment, cell by cell (Needleman & Wunsch 1970)."""
     mismatch, space = -sub_score[1], gap_cost[1]
-    row = [space * j for j in range(len(y) + 1)]
+    row: list[int] = [space * j for j in range(len(y) + 1)]
     for i, letter in enumerate(x, 1):
         above, row = row, [space * i]
         for j, other in enumerate(y):
