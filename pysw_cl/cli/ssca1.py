@@ -21,7 +21,8 @@ def add_to(commands: Any) -> None:
         description="Run the kernels of SSCA#1. If --verify finds a fault, the exit code is 1.",
         examples=("ssca1 --scale 24 --verify", "ssca1 --variant paper --lengths 1024,4M"),
     )
-    for name, kind, default, what, text in (
+    add = parser.add_argument_group("benchmark").add_argument
+    for name, kind, usual, what, text in (
         ("--variant", None, "ornl", "NAME", "whose rules: ornl, spec or paper (default: ornl)"),
         ("--scale", count, 22, "N", "sequences of 2^(N/2) codons (default: 22)"),
         ("--length", count, None, "N", "sequences of N codons"),
@@ -30,20 +31,19 @@ def add_to(commands: Any) -> None:
         ("--seed", int, None, "N", "that of the sequences (default: the published one)"),
         ("--report", None, None, "FILE", "write what was found to FILE, as JSON"),
     ):  # fmt: skip
-        read = kind and of_option(kind)
-        parser.add_argument(name, type=read, default=default, metavar=what, help=text)
-    last = [f"1-{k}" for k in range(1, 6)]
-    parser.add_argument("--kernels", choices=last, default="1-5", help="which run (default: 1-5)")
-    parser.add_argument("--verify", action="store_true", help="look for what is wrong")
+        add(name, type=kind and of_option(kind), default=usual, metavar=what, help=text)
+    add("--kernels", choices=[f"1-{k}" for k in "12345"], default="1-5", help="default: 1-5")
+    add("--verify", action="store_true", help="look for what is wrong")
     parser.declare("run", "--device")
 
 
 def run(args: Namespace) -> int:
     from .. import ssca1
-    from ..scoring.scoring import made_of
+    from ..scoring.scoring import names_of
 
+    asked = vars(args) | {"kernels": int(args.kernels[-1])}
     with usage(args):
-        found = made_of(ssca1.run, vars(args) | {"kernels": int(args.kernels[-1])})
+        found = ssca1.run(**{name: asked[name] for name in names_of(ssca1.run)})
     if args.report:
         with written(args.report) as file:
             file.write(json.dumps(found.facts()) + "\n")
