@@ -455,6 +455,9 @@ class Draw:
             case.options["min_separation"] = self.pick([1, 2, 10, 100])
         if self.often(0.3):
             case.options["min_score"] = int(self.rng.integers(1, 20))
+        for name, value in (("ends", "matches"), ("apart_in", "both")):
+            if self.often(0.3):
+                case.options[name] = value
         return self.lowered(case, "boxes") if self.often(0.6) else case
 
     def stopped(self, case: Case) -> Case:

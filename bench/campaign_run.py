@@ -290,7 +290,7 @@ def _in_matrix(pairs: list[tuple[str, str]], table: Any, options: dict[str, Any]
 def _ends(a: str, b: str, options: dict[str, Any]) -> tuple[list[Row], Stats]:
     """The best ends, and of the first ones the paths."""
     table = pysw_cl.best_ends(a, b, **options)
-    for name in ("k", "min_separation", "min_score"):
+    for name in ("k", "min_separation", "min_score", "ends", "apart_in"):
         options.pop(name, None)
     first = table[:PATHS]
     if len(table) % 2:  # otherwise it is not known
@@ -498,13 +498,22 @@ def _reference_ends(case: Case) -> list[Row]:
     pair = _Pair(case.scoring(a[row:row_end]), a[row:row_end], b[column:column_end])
     matrices = align_reference(*pair.codes, pair.scoring, "local").matrices
     h = matrices.h
-    i, j = np.nonzero(h >= options.get("min_score", 1) * pair.scoring.scale)
+    good = h >= options.get("min_score", 1) * pair.scoring.scale
+    if options.get("ends") == "matches":
+        pairs = np.zeros((h.shape[0] + 1, h.shape[1] + 1))
+        pairs[1:-1, 1:-1] = pair.scoring.matrix[np.ix_(*pair.codes)]
+        good &= (pairs[:-1, :-1] > 0) & (pairs[1:, 1:] <= 0)
+        good[1:, 1:] &= h[1:, 1:] == h[:-1, :-1] + pairs[1:-1, 1:-1]
+    i, j = np.nonzero(good)
     order = np.lexsort((j, i, -h[i, j]))
     apart, kept = options.get("min_separation", 0), np.zeros((0, 2), np.int64)
     for cell in np.stack([i, j], axis=1)[order]:
         if len(kept) == options["k"]:
             break
-        if apart == 0 or (np.abs(kept - cell).max(axis=1, initial=0) >= apart).all():
+        distance = np.abs(kept - cell)
+        both = options.get("apart_in") == "both"
+        distance = distance.min(axis=1) if both else distance.max(axis=1)
+        if apart == 0 or (distance >= apart).all():
             kept = np.append(kept, [cell], axis=0)
     rows: list[Row] = []
     for p, q in kept.tolist():

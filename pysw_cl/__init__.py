@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .api.aligner import Aligner as Aligner
     from .api.ends import best_ends as best_ends, trace_ends as trace_ends
     from .api.files import read as read, write as write, write_sequences as write_sequences
+    from .api.fits import best_fits as best_fits
     from .api.many import align_many as align_many, align_paths as align_paths
     from .api.predict import plan as plan, predict as predict, profile as profile
     from .api.prepare import prepare as prepare
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from .database.hits import Hit as Hit, Hits as Hits
     from .database.matrix import score_matrix as score_matrix
     from .database.search import Searcher as Searcher, search as search
+    from .database.sets import align_stars as align_stars, score_matrices as score_matrices
     from .drivers.prepared import Batch as Batch
     from .drivers.progress import Stage as Stage
     from .errors import PyswError as PyswError
@@ -50,6 +52,7 @@ _HOME = {
         "api.aligner": "Aligner",
         "api.ends": "best_ends trace_ends",
         "api.files": "read write write_sequences",
+        "api.fits": "best_fits",
         "api.many": "align_many align_paths",
         "api.predict": "plan predict profile",
         "api.prepare": "prepare",
@@ -59,6 +62,7 @@ _HOME = {
         "database.hits": "Hit Hits",
         "database.matrix": "score_matrix",
         "database.search": "Searcher search",
+        "database.sets": "align_stars score_matrices",
         "drivers.prepared": "Batch",
         "drivers.progress": "Stage",
         "errors": "PyswError",

@@ -43,6 +43,8 @@ def best_ends(
     *,
     k: int = 200,
     min_separation: int = 0,
+    apart_in: str = "either",
+    ends: str = "cells",
     sub_score: Any = (1, -3),
     gap_cost: Any = None,
     wildcard: str | None = None,
@@ -76,6 +78,11 @@ def best_ends(
     min_separation : int
         s above 0: the best end is kept; each further one is kept if its query end or its target
         end is at least s letters from that of every end that is kept.
+    apart_in : "either" or "both"
+        "both": it is kept if its query end and its target end are.
+    ends : "cells" or "matches"
+        Which cells are ends.  "matches": only those whose alignment ends with a pair of letters
+        that scores above 0, where the next pair does not, or a sequence ends.
     min_score : number above 0
         The least score of an end, in units of ``sub_score``.
     engine : "auto", "wavefront", "rowscan" or "reference"
@@ -120,11 +127,11 @@ def best_ends_with(
     options = options.of_query(a)
     job = job_of(a, b, options, quiet)
     engine = make_engine(resources)
-    jobs, found, asked = job.strands(False), [], (options.k, options.min_separation, options.least)
+    jobs, found = job.strands(False), []
     with told(resources.progress) as run, expecting(1):
         pair = PairProgress(run, engine.plan, job.frame.shape, False, len(jobs))
         for number, one in enumerate(jobs):
-            cells = driver.best_ends(engine, one.problem, *asked, pair.strand(number).sweep())
+            cells = driver.best_ends(engine, one.problem, options, pair.strand(number).sweep())
             found.append(_in_sequences(cells, one, options.strand != "plus"))
     every = np.concatenate(found)
     if len(jobs) == 1:

@@ -27,6 +27,7 @@ from ..opencl import early
 from ..results.formats.files import whole
 from . import align, cluster, devices, ending, ends, makedb, matrix, predict, resume, search, tune
 from .parser import Parser
+from .ssca1 import add_to as add_ssca1_to
 
 #: Declare the subcommands, in the order of the help: their arguments, and what they run.
 COMMANDS = (
@@ -42,6 +43,7 @@ COMMANDS = (
     cluster.add_to,
     devices.add_prepare_to,
     tune.add_to,
+    add_ssca1_to,
     devices.add_profile_to,
     devices.add_demo_to,
 )

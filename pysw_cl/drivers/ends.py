@@ -13,15 +13,11 @@ takes the place of Khajeh-Saeed & Perot's backward search in chunks."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from ..planning.path_grid import special_lines
 from ..planning.plan_fields import tile_shape
@@ -33,7 +29,9 @@ from ..tiles.graph import Progress
 from ..tiles.special_lines import SweptGrid
 from ..tiles.sweep import sweep
 from ..tiles.tile import NO_HITS, Area, Box, Cells, Costs, Hit, Want
+from .end_rules import Left, Matches, apart
 from .job import Job, path_of
+from .options import EndsOptions
 from .problem import FoundPath, Path, Problem
 from .traceback import trace_back
 
@@ -42,138 +40,64 @@ if TYPE_CHECKING:
 
 #: The least score is guessed from this share of the target, if that has so many cells.
 SHARE, LEAST_CELLS = 64, 1 << 20
-#: So many cells are looked at together; those that are left then, one by one.
-BLOCK = 1 << 12
-#: A table of the cells that are left has so many rows and columns at most, or as many cells.
-MOST = 1 << 13
+#: So many cells are collected for each match that an alignment ends in.
+EACH_MATCH = 64
 #: No two cells are so far apart.
 FARTHEST = 1 << 40
 #: So many cells may always be held at once.
 HELD = 1 << 21
-#: So many cells of a tile are looked at together, and so many tiles may be under way.
-TILE, UNDER_WAY = 1 << 20, 64
+#: So many cells of a tile are looked at together.
+TILE = 1 << 20
 #: A box that does not prove a path grows so much; a single one more, of which few are computed.
 GROWTH, GROWTH_ALONE = 2, 4
 #: A box, and the numbers of the ends in it.
 Group = tuple[Box, list[int]]
 
 
-def best_ends(
-    engine: Engine, problem: Problem, count: int, separation: int, least: int, progress: Progress
-) -> Cells:
-    """The ``count`` best cells of a local comparison, by falling score and then row-major, of those
-    that score at least ``least``.
+def best_ends(engine: Engine, problem: Problem, options: EndsOptions, progress: Progress) -> Cells:
+    """The best ``k`` cells of a local comparison, by falling score and then row-major, that score
+    at least ``least``, and are among `Matches` if that is asked.
 
-    With a ``separation`` s above 0, a cell is left out if both its row and its column are less than
-    s from those of a cell before it that is kept.  ``progress(done, total)`` is told of sweeps of
-    the whole matrix.  A sweep gives the best cells, as many as are held at once, that were not
-    looked at and are not near a cell that is kept; a further one follows if too few are apart."""
-    m, n = problem.shape
-    separation = min(separation, FARTHEST)
-    if separation > 1:  # a square of so many rows and columns has one
-        count = min(count, -(-m // separation) * -(-n // separation))
+    With a ``min_separation`` s above 0, a cell is left out if both its row and its column (either,
+    if they are to be ``apart_in`` both) are less than s from those of a cell before it that is
+    kept.  ``progress(done, total)`` is told of sweeps of the whole matrix.  A sweep gives the best
+    cells, as many as are held at once, that were not looked at and are not near a cell that is
+    kept; a further one follows if too few are apart."""
+    (m, n), count, least = problem.shape, options.k, options.least
+    separation, both = min(options.min_separation, FARTHEST), options.apart_in == "both"
+    any_do = separation <= (not both)  # different cells are 1 apart, but not in both
+    if not any_do:  # a square of so many rows and columns has one
+        high, wide = -(-m // separation), -(-n // separation)
+        count = min(count, min(high, wide) if both else high * wide)
     count = min(count, m * n)
-    if separation > 1 and m * n <= 16 * HELD:  # few of so few cells may be apart
-        last, kept, left = [FARTHEST, 0, 0], NO_HITS.some, True
-    else:
-        wanted = count if separation <= 1 else min(4 * count, m * n)
+    matches = Matches(problem, least) if options.ends == "matches" else None
+    if matches is not None:
+        least = matches.floor
+    kept, last, left = NO_HITS.some, [FARTHEST, 0, 0], True
+    each = EACH_MATCH if matches is not None else 1 if any_do else 4
+    if each != 4 or m * n > 16 * HELD:  # few of so few cells may be apart
+        wanted = min(each * count, m * n)
         found = _best(engine, problem, wanted, least, progress)
-        kept, left = apart(found, count, separation), len(found) == wanted
+        left = len(found) == wanted
         last = found[-1].tolist() if left else []
+        if matches is not None:
+            found, last = matches.among(found, last)
+        kept = apart(found, count, separation, both=both)
     guess, wanted = least, max(4 * count, HELD)
     while left and len(kept) < count:
-        want = Want("all", wanted, guess, among=_Left(last, kept, separation))
+        near = separation if matches is None else separation - 1  # a pair before a match may be
+        want = Want("all", wanted, guess, among=Left(last, kept, near, both))
         found = _collected(engine, problem, want, least, progress)
-        kept, left = apart(found, count, separation, kept), len(found) == wanted
+        left = len(found) == wanted
         if left:  # the next ones probably span no more scores than twice as many
-            last, first = found[-1].tolist(), int(found[0, 0])
+            before, last, first = last, found[-1].tolist(), int(found[0, 0])
             guess = max(least, 3 * last[0] - 2 * first)
+        if matches is not None:
+            found, last = matches.among(found, last if left else [])
+            if left and last >= before:  # none of them is known
+                last, wanted = before, 4 * wanted
+        kept = apart(found, count, separation, kept, both)
     return kept
-
-
-def apart(cells: Cells, count: int, separation: int, kept: Cells = NO_HITS.some) -> Cells:
-    """Cells that are ``kept``, and sorted ``cells`` after them, up to ``count``, of which no two
-    are nearer than ``separation``, where the distance is the greater one of rows and columns."""
-    if separation <= 1:  # different cells are 1 apart
-        return cells[:count]
-    near, start = separation - 1, 0
-    while start < len(cells) and len(kept) < count:
-        low, high = cells[start:, 1:].min(axis=0), cells[start:, 1:].max(axis=0) + 1
-        whole = math.prod((high - low).tolist()) <= MOST**2
-        some = cells[start : None if whole else start + MOST]
-        start += len(some)
-        if whole:
-            sides = [np.arange(*ends) for ends in zip(low, high, strict=True)]
-        else:
-            sides = [np.unique(side) for side in some[:, 1:].T]
-        kept = np.concatenate([kept, some[_apart(some, sides, kept, near, count - len(kept))]])
-    return kept
-
-
-def _apart(
-    cells: Cells, sides: list[NDArray[Any]], kept: Cells, near: int, count: int
-) -> list[int]:
-    """The numbers of the first ``count`` cells that are not ``near`` one that is kept, or one
-    before them that is found.  A table of some rows and columns (``sides``), those of the cells
-    among them, says what is left."""
-    (top, bottom), (first, last) = (_ranges(side, side, near) for side in sides)
-    free = np.ones([len(side) for side in sides], np.bool_)
-    before = [_ranges(side, kept[:, k], near) for k, side in enumerate(sides, 1)]
-    for a, b, c, d in zip(*before[0], *before[1], strict=True):
-        free[a:b, c:d] = False
-    found: list[int] = []
-    flat, width = free.reshape(-1), len(sides[1])
-    for start in range(0, len(cells), BLOCK):
-        block = cells[start : start + BLOCK]
-        at = [np.searchsorted(side, block[:, k]) for k, side in enumerate(sides, 1)]
-        places = at[0] * width + at[1]
-        for k in np.flatnonzero(flat[places]).tolist():
-            if flat[places[k]]:
-                y, x = divmod(int(places[k]), width)
-                free[top[y] : bottom[y], first[x] : last[x]] = False
-                found.append(start + k)
-                if len(found) == count:
-                    return found
-    return found
-
-
-def _ranges(side: NDArray[Any], middle: NDArray[Any], near: int) -> tuple[list[int], list[int]]:
-    """Where in the sorted ``side`` the places begin and end that are ``near`` each of these."""
-    ends = np.searchsorted(side, middle - near), np.searchsorted(side, middle + near, "right")
-    return ends[0].tolist(), ends[1].tolist()
-
-
-class _Left:
-    """The cells after the ``last`` one, not nearer than ``separation`` to one that is ``kept``."""
-
-    def __init__(self, last: list[int], kept: Cells, separation: int) -> None:
-        self._last, self._kept, self._near = last, kept[:, 1:], separation - 1
-        #: Which cells of an area are not near; several devices compute some areas at once.
-        self._free = lru_cache(UNDER_WAY)(self._free_in)
-
-    def _free_in(self, area: Area) -> NDArray[np.bool_]:
-        free = np.ones(area.shape, np.bool_)
-        places, near = self._kept - (area.row + 1, area.column + 1), self._near
-        inside = ((places > -near) & (places < near + np.array(free.shape))).all(axis=1)
-        for y, x in places[inside].tolist():
-            free[max(0, y - near) : y + near + 1, max(0, x - near) : x + near + 1] = False
-        return free
-
-    def any_in(self, area: Area) -> bool:
-        return bool(self._free(area).any())
-
-    def of(self, area: Area, cells: Cells) -> Cells:
-        score, row, column = cells.T
-        least, last_row, last_column = self._last
-        after = score < least
-        if not after.all():
-            below = (row > last_row) | ((row == last_row) & (column > last_column))
-            cells = cells[after | ((score == least) & below)]
-        free = self._free(area)
-        if free.all():
-            return cells
-        chosen: Cells = cells[free[cells[:, 1] - area.row - 1, cells[:, 2] - area.column - 1]]
-        return chosen
 
 
 def _best(

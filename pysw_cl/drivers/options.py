@@ -7,6 +7,7 @@ the arguments of the public functions, which say what they mean, with the same d
     align_many   ManyOptions     Resources
     align_top    TopOptions      Resources
     best_ends    EndsOptions     Resources
+    best_fits    EndsOptions     Resources
     trace_ends   TraceOptions    Resources
     search       SearchOptions   Resources
     score_matrix MatrixOptions   Resources
@@ -99,6 +100,8 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
         _none_or(lambda share: _from_zero(share) and share <= 1, "from 0 to 1, or None"),
     ),
     "min_separation": partial(whole_number, least=0),
+    "ends": partial(choice, choices=("cells", "matches")),
+    "apart_in": partial(choice, choices=("either", "both")),
     "progress": _none_or(
         lambda value: isinstance(value, bool) or callable(value), "True, a function or None"
     ),
@@ -258,6 +261,8 @@ class TopOptions(RangeOptions):
 class EndsOptions(TopOptions):
     k: int = 200
     min_separation: int = 0
+    apart_in: str = "either"
+    ends: str = "cells"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -13,7 +13,7 @@ from saving import turned
 from whole_reference import align_reference
 
 import pysw_cl
-from pysw_cl.drivers import ends as driver
+from pysw_cl.drivers import end_rules, ends as driver
 from pysw_cl.errors import InputError
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.tiles.tile import Hit
@@ -106,8 +106,8 @@ def test_no_positive_cell() -> None:
 @pytest.mark.parametrize("block", [1, 3, 64])
 def test_cells_that_are_apart(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many cells are compared at once, with a table of all rows or of some."""
-    monkeypatch.setattr(driver, "BLOCK", block)
-    monkeypatch.setattr(driver, "MOST", 5 * block)
+    monkeypatch.setattr(end_rules, "BLOCK", block)
+    monkeypatch.setattr(end_rules, "MOST", 5 * block)
     for seed in range(60):
         rng = np.random.default_rng(seed)
         side, separation, count = (int(rng.integers(1, most)) for most in (40, 12, 90))
@@ -120,7 +120,7 @@ def test_cells_that_are_apart(block: int, monkeypatch: pytest.MonkeyPatch) -> No
                 for _, row, column in wanted
             ):
                 wanted.append(cell)
-        assert driver.apart(cells, count, separation).tolist() == wanted
+        assert end_rules.apart(cells, count, separation).tolist() == wanted
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -30,6 +30,7 @@ ORDER = (
     "cluster",
     "api",
     "database",
+    "ssca1",
     "skbio",
     "pysw_cl",
     "cli",

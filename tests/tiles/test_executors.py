@@ -14,7 +14,8 @@ from contract_engines import Stairs, assert_edge, make_engine, run_sweep
 from executors import OnWorkers
 from helpers import match_scoring, random_pair
 
-from pysw_cl.drivers.ends import FARTHEST, _Left
+from pysw_cl.drivers.end_rules import Left
+from pysw_cl.drivers.ends import FARTHEST
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.tiles.contract import Engine
 from pysw_cl.tiles.edges import Border, EdgeArray
@@ -64,7 +65,7 @@ def test_ends_that_are_apart_in_threads() -> None:
         given = "reference", query, target, SCORING, 0, 0, border, border
         found = []
         for executor in (None, InThreads([make_engine("reference")] * 3)):
-            want = Want("all", 40, 1, among=_Left([FARTHEST, 0, 0], kept, 12))
+            want = Want("all", 40, 1, among=Left([FARTHEST, 0, 0], kept, 12, False))
             result, *_ = run_sweep(*given, want, shape=(31, 23), executor=executor)
             found.append(list(result.hits))
         assert found[0] == found[1]
