@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 #: The least score is guessed from this share of the target, if that has so many cells.
 SHARE, LEAST_CELLS = 64, 1 << 20
 #: So many cells are collected for each match that an alignment ends in.
-EACH_MATCH = 8
+EACH_MATCH = 48
 #: No two cells are so far apart.
 FARTHEST = 1 << 40
 #: So many cells may always be held at once.
