@@ -182,7 +182,6 @@ class _Fits:
         reach = self._reach(queries.lengths, score)
         start = np.zeros_like(end) if reach is None else np.maximum(0, end - reach)
         batch = Batch(queries, SequenceSet.of(self._target, start, end))
-        batch.again = False
         how: Any = {"mode": "global", "free_ends": (True, False, False, False)}
         how |= {name: getattr(self._resources, name) for name in ("device", "plan")}
         rows = align_paths(batch, sub_score=self._scoring, **how).table()

@@ -112,6 +112,4 @@ def _joined(sets: Iterable[Any]) -> tuple[SequenceSet, list[int]]:
 def _batch(every: SequenceSet, queries: list[Ints], targets: list[Ints]) -> Batch:
     """Pairs of sequences with these numbers."""
     sides = (np.concatenate([np.zeros(0, np.int64), *side]) for side in (queries, targets))
-    batch = Batch(*map(every.take, sides))
-    batch.again = False
-    return batch
+    return Batch(*map(every.take, sides))

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..planning.path_grid import special_lines
 from ..planning.plan_fields import tile_shape
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 #: The least score is guessed from this share of the target, if that has so many cells.
 SHARE, LEAST_CELLS = 64, 1 << 20
 #: So many cells are collected for each match that an alignment ends in.
-EACH_MATCH = 64
+EACH_MATCH = 48
 #: No two cells are so far apart.
 FARTHEST = 1 << 40
 #: So many cells may always be held at once.
@@ -71,14 +71,13 @@ def best_ends(engine: Engine, problem: Problem, options: EndsOptions, progress: 
         count = min(count, min(high, wide) if both else high * wide)
     count = min(count, m * n)
     matches = Matches(problem, least) if options.ends == "matches" else None
-    if matches is not None:
-        least = matches.floor
+    least = least if matches is None else matches.floor
     kept, last, left = NO_HITS.some, [FARTHEST, 0, 0], True
     each = EACH_MATCH if matches is not None else 1 if any_do else 4
     if each != 4 or m * n > 16 * HELD:  # few of so few cells may be apart
         wanted = min(each * count, m * n)
-        found = _best(engine, problem, wanted, least, progress)
-        left = len(found) == wanted
+        found = _best(engine, problem, wanted, HELD if matches else wanted, least, progress)
+        left = len(found) >= wanted
         last = found[-1].tolist() if left else []
         if matches is not None:
             found, last = matches.among(found, last)
@@ -101,9 +100,9 @@ def best_ends(engine: Engine, problem: Problem, options: EndsOptions, progress: 
 
 
 def _best(
-    engine: Engine, problem: Problem, wanted: int, least: int, progress: Progress | None = None
+    engine: Engine, problem: Problem, wanted: int, held: int, least: int, progress: Any = None
 ) -> Cells:
-    """The ``wanted`` best cells of at least ``least``, or all if there are fewer.
+    """The ``wanted`` best cells of at least ``least``, up to ``held``, or all if these are few.
 
     A sweep that collects all cells above a score that somewhat more than these reach takes as long
     as one that finds the best alone.  It is guessed to be that of about the cell that stands for
@@ -112,9 +111,13 @@ def _best(
     if len(problem.query) * columns >= LEAST_CELLS:
         part = replace(problem, target=problem.target.slice(0, columns))
         place = 2 + -(-2 * wanted // SHARE)
-        cells = _best(engine, part, place, least)
+        cells = _best(engine, part, place, place, least)
         guess = int(cells[-1, 0]) if len(cells) == place else least
-    return _collected(engine, problem, Want("all", wanted, guess), least, progress)
+    want = Want("all", max(wanted, held), guess)
+    found = _collected(engine, problem, want, guess, progress)
+    if len(found) < wanted and guess > least:
+        return _collected(engine, problem, replace(want, threshold=least), least, progress)
+    return found
 
 
 def _collected(
