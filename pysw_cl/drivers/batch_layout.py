@@ -26,6 +26,8 @@ SOME = 256
 PIECE = 1 << 10
 #: Of so many such pieces one is looked at for objects that come again.
 SELDOM = 8
+#: Letters for which there is room at most before they come, or as many as there are.
+ROOM = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -267,8 +269,7 @@ def _plain(
     """The same of the next pairs as long as all are str, or all bytes, of which none is long, and
     few are the same object.  None if the first ones are not.  Every object is looked at while it is
     in the caches, and no list holds all of them."""
-    # an array that grows: each text is freed at once, so that the next one gets its memory
-    letters, sizes = bytearray(), list[Lengths]()
+    row, sizes = Row(), list[Lengths]()
     stop = min(first + most_pairs, len(pairs))
     for start in range(first, stop, PIECE):
         halves = as_halves(pairs[start : min(start + PIECE, stop)], start)
@@ -281,16 +282,40 @@ def _plain(
                 break
         try:
             some = np.fromiter(map(len, halves), np.int64, count)
-            most_letters -= int(some.sum())
-            if most_letters < 0 or some.max() > longest:
+            letters = int(some.sum())
+            if letters > most_letters or some.max() > longest:
                 break
-            letters += "".join(halves).encode("ascii") if kind is str else b"".join(halves)
+            text = "".join(halves).encode("ascii") if kind is str else b"".join(halves)
         except (UnicodeEncodeError, TypeError):  # join() refuses all but str
             break
+        row.add(text, -(-(stop - start) // PIECE))
         sizes.append(some)
+        most_letters -= letters
     if not sizes:
         return None
     lengths = np.concatenate(sizes)
     starts = lengths.cumsum() - lengths
-    text = np.frombuffer(letters, np.uint8)
-    return part_of(text, starts.reshape(-1, 2), lengths.reshape(-1, 2), first, longest)
+    return part_of(row.letters, starts.reshape(-1, 2), lengths.reshape(-1, 2), first, longest)
+
+
+class Row:
+    """Texts one after the other, in an array that grows.  Each is copied as soon as it is made, so
+    that the next one gets its memory: pages that are new to a process take longer than a copy."""
+
+    def __init__(self) -> None:
+        self._array, self._used = np.empty(0, np.uint8), 0
+
+    def add(self, text: bytes, expected: int) -> None:
+        """Add a text.  ``expected``: so many of its size are still to come, with this one."""
+        used, end = self._used, self._used + len(text)
+        if end > len(self._array):
+            more = len(text) * (expected - 1) * 9 // 8
+            grown = np.empty(end + min(more, max(end, ROOM)), np.uint8)
+            grown[:used] = self._array[:used]
+            self._array = grown
+        self._array[used:end] = np.frombuffer(text, np.uint8)
+        self._used = end
+
+    @property
+    def letters(self) -> NDArray[np.uint8]:
+        return self._array[: self._used]

@@ -15,6 +15,7 @@ from .batch_layout import (
     PIECE,
     Lengths,
     PartOf,
+    Row,
     alike,
     as_halves,
     fitting,
@@ -65,15 +66,15 @@ class Batch(Sequence[tuple[bytes, bytes]]):
         if isinstance(pairs, Batch):
             return cls(pairs._queries, pairs._targets)
         listed = pairs if isinstance(pairs, list | tuple) else list(pairs)
-        letters, sizes = bytearray(), list[Lengths]()
+        row, sizes = Row(), list[Lengths]()
         for first in range(0, len(listed), PIECE):
             texts = alike(as_halves(listed[first : first + PIECE], first), first)
-            letters += joined(texts, texts, first)
+            row.add(joined(texts, texts, first), -(-(len(listed) - first) // PIECE))
             sizes.append(lengths_of(texts).ravel())
-        return cls.joined(letters, np.cumsum(np.concatenate([np.zeros(1, np.int64), *sizes])))
+        return cls.joined(row.letters, np.cumsum(np.concatenate([np.zeros(1, np.int64), *sizes])))
 
     @classmethod
-    def joined(cls, text: bytes | bytearray | NDArray[np.uint8], bounds: Lengths) -> Batch:
+    def joined(cls, text: bytes | NDArray[np.uint8], bounds: Lengths) -> Batch:
         """The Batch of letters (ASCII) that are joined already, queries and targets in turn.
         ``bounds``: where each begins in ``text``, and where the last one ends."""
         letters = np.frombuffer(text, np.uint8)

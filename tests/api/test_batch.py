@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import sys
 import warnings
 from typing import Any
 
@@ -14,7 +13,7 @@ from tuned import tuned
 
 import pysw_cl
 from pysw_cl import Batch
-from pysw_cl.drivers.batch_layout import PIECE
+from pysw_cl.drivers.batch_layout import ROOM, Row
 from pysw_cl.engines.batch import kept
 from pysw_cl.errors import DeviceMemoryError, InputError, LettersWarning, SequenceError
 
@@ -228,16 +227,11 @@ def test_statistics_are_those_of_the_pairs() -> None:
             assert stats.total_cells == align_many_stats(pairs, output="path")[1].total_cells
 
 
-def test_letters_of_a_batch_take_little_more_memory_than_they_need() -> None:
+def test_letters_in_a_row_ask_for_little_more_memory_than_they_need() -> None:
     """Also if the first ones are much longer than the others, or shorter."""
-    texts = [b"ACGT" * n for n in (300_000, 1, 0, 5, 4_000_000, 7)]
-    pairs = [pair for text in texts for pair in ((text, b""), *[(b"A", b"C")] * (PIECE - 1))]
-    batch = Batch.from_sequences(pairs)
-    letters = batch._queries.letters
-    held: Any = letters
-    while not isinstance(held, bytearray):
-        held = held.obj if isinstance(held, memoryview) else held.base
-    assert sys.getsizeof(held) <= 1.2 * len(letters)
-    assert letters.tobytes() == b"".join(text + b"AC" * (PIECE - 1) for text in texts)
-    assert batch[len(pairs) - PIECE] == (texts[-1], b"")
-    assert len(Batch.from_sequences([]).lengths) == 0
+    row, texts = Row(), [b"ACGT" * n for n in (3_000_000, 1, 0, 5, 40_000_000, 7)]
+    for k, text in enumerate(texts):
+        row.add(text, 1_000_000 - k)
+        assert len(row.letters.base) <= 2 * len(row.letters) + ROOM  # type: ignore[arg-type]
+    assert row.letters.tobytes() == b"".join(texts)
+    assert len(Row().letters) == 0
