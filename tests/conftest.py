@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
+from math import prod
 from pathlib import Path
+from typing import Any
 
 import pytest
 from machines import Machine, machines
 from saving import tight
 
+from pysw_cl.drivers import ends
 from pysw_cl.planning.profiles import profile as store
 from pysw_cl.planning.profiles.profile import VARIABLE
 
@@ -32,6 +35,20 @@ def profiles_apart() -> Iterator[None]:
     """The folder of profiles goes with the session."""
     yield
     PROFILES.cleanup()
+
+
+@pytest.fixture
+def swept_for_ends(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The cells of each sweep of `best_ends`, as they come."""
+    swept: list[int] = []
+    sweep = ends.sweep
+
+    def counted(engine: Any, whole: Any, *given: Any, **how: Any) -> Any:
+        swept.append(prod(whole.shape))
+        return sweep(engine, whole, *given, **how)
+
+    monkeypatch.setattr(ends, "sweep", counted)
+    return swept
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..drivers.end_rules import apart
 from ..drivers.options import EndsOptions, Resources, SearchOptions
 from ..drivers.prepared import Batch
 from ..drivers.problem import FreeEnds, Problem
@@ -85,17 +85,6 @@ def best_fits(
     return fits.traced(fits.ends())
 
 
-def _spaced(cells: Cells, count: int, separation: int) -> Cells:
-    """The first ``count`` of sorted cells whose columns are ``separation`` apart."""
-    chosen, places = list[int](), list[int]()
-    for k, place in enumerate(cells[:, 2].tolist()):
-        at = bisect(places, place)
-        if all(abs(place - near) >= separation for near in places[max(0, at - 1) : at + 1]):
-            places.insert(at, place)
-            chosen.append(k)
-    return cells[chosen[:count]]
-
-
 class _Fits:
     """Finds the best fits of queries in one target, the last of the sequences.
 
@@ -154,7 +143,7 @@ class _Fits:
                 least, known = int(scores[order[take]]), int(self._first[order[take]])
             cells = self._cells(engine, query, np.sort(order[:take]), least)
             cells = cells[(cells[:, 0] > least) | (cells[:, 2] <= known)]
-            kept = _spaced(cells, options.k, max(1, options.min_separation))
+            kept = apart(cells, options.k, options.min_separation)
             if len(kept) == options.k or take >= len(order):
                 return kept
             take *= GROWTH

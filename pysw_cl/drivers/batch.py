@@ -222,8 +222,8 @@ class BatchDriver(Batches):
         between starts and ends may be few, and long paths mostly need lanes of twice the width, of
         which a group has half as many, so that all moves fit."""
         narrow, wide = (self.engine.lanes.pairs(k * self.least_width) for k in (1, 2))
-        most = min(self.tuning.group_moves, self.engine.most_bytes)
-        large = (narrow * part.cells > most) & (wide * part.cells <= 2 * most)
+        large = narrow * part.cells > self.most_moves
+        large &= wide * part.cells <= 2 * self.most_moves
         able = self.vector and self.engine.local and not self.scoring.by_position
         return np.asarray(large & able)
 

@@ -51,6 +51,8 @@ class Batches:
         self.vector = engine.vectors
         #: The longest sequence that is not aligned alone, pieces aside.
         self.longest = tuning.longest if self.vector else min(tuning.longest, tuning.gpu_longest)
+        #: Bytes of the moves of one group, at most.
+        self.most_moves = min(tuning.group_moves, engine.most_bytes)
         #: May long targets be compared in pieces?
         self.cuts = self.vector and (engine.local or engine.ends == FREE_QUERY)
         least = local_width(engine.scoring) if engine.local else 16
@@ -101,7 +103,7 @@ class Batches:
             own = np.add.reduceat(part.cells, np.arange(0, len(part), lanes))
             bad &= groups.cells > tuning.most_waste * own
         if moves:
-            bad |= groups.cells // 2 > min(tuning.group_moves, engine.most_bytes)
+            bad |= groups.cells // 2 > self.most_moves
         if bad.any():
             part = self._leave(part, np.repeat(bad, lanes)[: len(part)])
             if not len(part):

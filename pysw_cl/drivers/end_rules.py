@@ -67,14 +67,15 @@ def apart(
         return np.concatenate([kept, cells[: count - len(kept)]])
     near, start = separation - 1, 0
     while start < len(cells) and len(kept) < count:
-        low, high = cells[start:, 1:].min(axis=0), cells[start:, 1:].max(axis=0) + 1
-        whole = math.prod((high - low).tolist()) <= MOST**2
-        some = cells[start : None if whole else start + MOST]
+        left, low = cells[start:], cells[start:, 1:].min(axis=0)
+        spans = (left[:, 1:].max(axis=0) + 1 - low).tolist()
+        whole = math.prod(min(span, len(left)) for span in spans) <= MOST**2
+        some = left if whole else left[:MOST]
         start += len(some)
-        if whole:
-            sides = [np.arange(*ends) for ends in zip(low, high, strict=True)]
-        else:
-            sides = [np.unique(side) for side in some[:, 1:].T]
+        sides = [
+            np.arange(first, first + span) if span <= len(some) else np.unique(side)
+            for first, span, side in zip(low.tolist(), spans, some[:, 1:].T, strict=True)
+        ]
         chosen = _apart(some, sides, kept, near, count - len(kept), both)
         kept = np.concatenate([kept, some[chosen]])
     return kept

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
@@ -137,9 +138,11 @@ def run(
         length = ceil(2 ** (scale / 2)) + (ADDED if variant == "ornl" else 0)
     both = lengths if variant == "paper" else (length, length)
     needed = BYTES * sum(whole_number(one, "length", 1) for one in both)
-    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if needed > free:
-        sizes = f"{needed / 2**30:,.1f} GiB, and {free / 2**30:,.1f} are free"
+    there = needed  # where the system does not say it
+    with suppress(AttributeError, ValueError):
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > there:
+        sizes = f"{needed / 2**30:,.1f} GiB, and the computer has {there / 2**30:,.1f}"
         raise InputError(f"sequences of {both[0]:,} and {both[1]:,} letters take about {sizes}")
     if variant == "ornl":
         data = ornl(length, seed, ranks)

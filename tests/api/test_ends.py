@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tracemalloc
 from functools import cache
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -124,18 +123,12 @@ def test_cells_that_are_apart(block: int, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_cells_that_are_not_held_at_once(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cells_that_are_not_held_at_once(
+    engine: str, swept_for_ends: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Further sweeps find those that are not near one that is kept; few follow."""
     monkeypatch.setattr(driver, "HELD", 60)
     monkeypatch.setattr(driver, "TILE", 400)
-    swept: list[int] = []
-    sweep = driver.sweep
-
-    def counted(engine: Any, whole: Any, *given: Any, **how: Any) -> Any:
-        swept.append(prod(whole.shape))
-        return sweep(engine, whole, *given, **how)
-
-    monkeypatch.setattr(driver, "sweep", counted)
     for a, separation in (
         (b"A" * 70, 9),
         (letters(3, 70), 9),
@@ -144,10 +137,10 @@ def test_cells_that_are_not_held_at_once(engine: str, monkeypatch: pytest.Monkey
     ):
         wanted = by_definition(a, a, 10_000, separation, 1, (1, -3), (3, 2))
         for k in (3, 30, 10_000):
-            swept.clear()
+            swept_for_ends.clear()
             found = pysw_cl.best_ends(a, a, k=k, min_separation=separation, engine=engine)
             assert found.tolist() == wanted[:k]
-            assert len(swept) <= 4 + 2 * len(a) ** 2 // 60
+            assert len(swept_for_ends) <= 4 + 2 * len(a) ** 2 // 60
 
 
 def test_no_more_than_there_are() -> None:
