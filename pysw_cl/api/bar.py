@@ -27,10 +27,13 @@ SECONDS, SHARE, LEAST = 3.0, 0.2, 1.0
 @contextmanager
 def told(progress: Progress | bool | None) -> Iterator[RunProgress]:
     """Tells a callback of a run and of builds in this thread; for True it is a bar."""
+    if progress is None or progress is False:
+        yield RunProgress(None)
+        return
     with contextlib.ExitStack() as stack:
         if progress is True:
             progress = stack.enter_context(contextlib.closing(ProgressBar(leave=True)))
-        run = RunProgress(None if progress is False else progress)
+        run = RunProgress(progress)
 
         def listen(build: Build) -> None:
             if not build.kept:

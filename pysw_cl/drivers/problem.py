@@ -89,7 +89,7 @@ class Problem(Rectangle):
     def of(cls, query: View, target: View, scoring: Scoring, mode: str, free: FreeEnds) -> Problem:
         return cls(query, target, scoring, 0 if mode == "local" else None, free=free)
 
-    @cached_property
+    @property
     def is_local(self) -> bool:
         return self.floor is not None
 

@@ -49,6 +49,10 @@ class Stage:
         return f"{self.name} {self.number:,} of {self.of:,}" if self.of > 1 else self.name
 
 
+#: Before the first stage.
+NOWHERE = Stage("")
+
+
 def untold(done: float, of: float) -> None:
     """A `Tell` that tells nobody."""
 
@@ -70,7 +74,7 @@ class RunProgress:
         #: Called before each report; an exception that it raises ends the run.
         self.check: Callable[[], None] = lambda: None
         #: Is nothing told now, because what earlier runs did is read?  And what is told then.
-        self.muted, self._last = False, Stage("")
+        self.muted, self._last = False, NOWHERE
 
     def begin(self, total: float) -> None:
         """The run has so many cells.  If all is computed again, the total stays."""

@@ -220,17 +220,20 @@ class BoundKernel:
 
     def bind(self, **values: Any) -> BoundKernel:
         """Set arguments.  Raises InternalError for an unknown name."""
+        known = self._bound
         for name, value in values.items():
+            if (bound := known.get(name)) is value and bound is not None:
+                continue  # it has this value already
             if name not in self.spec.places:
                 raise InternalError(f"no kernel argument is called {name}")
-            (place, integer), bound = self.spec.places[name], self._bound.get(name)
-            if bound is not None and (bound == value if integer else bound is value):
-                continue  # it has this value already
+            place, integer = self.spec.places[name]
+            if integer and bound == value:
+                continue
             self._kernel.set_arg(place, integer(value) if integer else value)
             if integer or id(value) in LASTING:
-                self._bound[name] = value
+                known[name] = value
             else:
-                self._bound.pop(name, None)
+                known.pop(name, None)
         return self
 
     def launch(self, groups: int, group_size: int, at_once: bool = False) -> Any:

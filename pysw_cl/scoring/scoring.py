@@ -44,6 +44,7 @@ _PROTEIN_ONLY = set(b"EFILPQ")
 _AMINO = (AMINO_ACIDS + "BZXUOJ*").encode() + (AMINO_ACIDS + "BZXUOJ").lower().encode()
 #: Types of values whose ``repr`` says all of them.
 _PLAIN = {str, int, float, bool, type(None)}
+_PLAIN_OR_TUPLE = {*_PLAIN, tuple}
 Made = TypeVar("Made")
 #: The fields that say how a scoring was given, and do not decide a result.
 DESCRIPTIVE = ("name", "stand_ins", "substitutions")
@@ -286,19 +287,20 @@ def made_of(make: Callable[..., Made], given: Mapping[str, Any]) -> Made:
     """What ``make`` makes of those of the ``given`` values that are arguments of it; kept where all
     are numbers, names, or tuples of them."""
     own = {name: given[name] for name in names_of(make) if name in given}
-    others = [value for value in own.values() if type(value) not in _PLAIN]
-    plain = not others or set(map(type, others)) == {tuple}
-    plain = plain and _PLAIN.issuperset(map(type, chain.from_iterable(others)))
+    kinds = tuple(map(type, own.values()))
+    several = [value for value in own.values() if type(value) is tuple] if tuple in kinds else ()
+    inner = tuple(map(type, chain.from_iterable(several)))
+    plain = _PLAIN.issuperset(inner) and _PLAIN_OR_TUPLE.issuperset(kinds)
     scores = own.get("sub_score")
     if not plain or (isinstance(scores, str) and not is_name(scores)):  # a file may change
         return make(**own)
-    made: Made = _kept(make, tuple(own.items()), repr(own))
+    made: Made = _kept(make, tuple(own.items()), kinds, inner)
     return made
 
 
 @lru_cache(128)
-def _kept(make: Callable[..., Any], given: tuple[tuple[str, Any], ...], written: str) -> Any:
-    """``written``: numbers of different types may be equal."""
+def _kept(make: Callable[..., Any], given: tuple[tuple[str, Any], ...], *kinds: Any) -> Any:
+    """``kinds``: numbers of different types may be equal."""
     return make(**dict(given))
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -102,7 +101,7 @@ class Frame:
     def places(self) -> list[int]:
         return [self.row, self.row_end, self.column, self.column_end]
 
-    @cached_property
+    @property
     def shape(self) -> tuple[int, int]:
         """How many query letters and target letters are compared."""
         return self.row_end - self.row, self.column_end - self.column

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -42,7 +42,7 @@ class Rectangle:
     #: Pairs of letters that are never aligned (None: none).
     forbidden: Pairs | None = None
 
-    @cached_property
+    @property
     def shape(self) -> tuple[int, int]:
         return len(self.query), len(self.target)
 
