@@ -41,7 +41,7 @@ def add_to(commands: Any) -> None:
     )
     for side in ("query", "target"):
         parser.add_argument(side, metavar=side.upper())
-    parser.declare("places", "-k --min-separation --places")
+    parser.declare("places", "-k --min-separation --apart-in --ends --places")
     parser.declare("places", "--min-score", default=1, help="the least score (default: 1)")
     parser.declare("places", "--query-range --target-range --strand")
     parser.declare("scoring", SCORING)
@@ -107,8 +107,8 @@ def _paths(
 def _check(args: Namespace) -> None:
     """End with a usage error where arguments do not go together; choose the format."""
     check_files(args, QUERY=args.query, TARGET=args.target)
-    if args.places and args.min_separation:
-        args.usage_error("--places goes without --min-separation")
+    if args.places and (args.min_separation or (args.apart_in, args.ends) != ("either", "cells")):
+        args.usage_error("--places goes without --min-separation, --apart-in and --ends")
     formed = (args.outfmt, args.width, args.limit) != (None,) * 3
     if formed and not args.paths:
         args.usage_error("--outfmt, --width and --limit go with --paths")

@@ -255,6 +255,10 @@ OPTIONS = {
     "-k": Option(count, "K", "how many for each pair (default: 200)", 200),
     "--min-separation": Option(int, "LETTERS", "leave out an end that is nearer than this, in both "
         "sequences, to a better one", 0),
+    "--apart-in": Option(("either", "both"), None, "ends are LETTERS apart in at least one of the "
+        "sequences, or in both (default: either)", "either"),
+    "--ends": Option(("cells", "matches"), None, "every cell is an end; or only those of "
+        "alignments that end in a match and cannot go on with another (default: cells)", "cells"),
     "--places": Option(bool, None, "one end for each alignment, of alignments that share no "
         "aligned pair of letters, as align --alignments K finds them (default: every cell is an "
         "end)"),

@@ -17,7 +17,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
+from math import ceil, log
 from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
 
 from ..planning.path_grid import special_lines
 from ..planning.plan_fields import tile_shape
@@ -73,30 +76,40 @@ def best_ends(engine: Engine, problem: Problem, options: EndsOptions, progress: 
     matches = Matches(problem, least) if options.ends == "matches" else None
     least = least if matches is None else matches.floor
     kept, last, left = NO_HITS.some, [FARTHEST, 0, 0], True
+    guess, more = least, max(4 * count, HELD)
     each = EACH_MATCH if matches is not None else 1 if any_do else 4
     if each != 4 or m * n > 16 * HELD:  # few of so few cells may be apart
         wanted = min(each * count, m * n)
         found = _best(engine, problem, wanted, HELD if matches else wanted, least, progress)
         left = len(found) >= wanted
         last = found[-1].tolist() if left else []
+        guess = _lower(found[:, 0], 0, last[0], more, least) if left else least
         if matches is not None:
             found, last = matches.among(found, last)
         kept = apart(found, count, separation, both=both)
-    guess, wanted = least, max(4 * count, HELD)
+    wanted = more
     while left and len(kept) < count:
         near = separation if matches is None else separation - 1  # a pair before a match may be
         want = Want("all", wanted, guess, among=Left(last, kept, near, both))
-        found = _collected(engine, problem, want, least, progress)
-        left = len(found) == wanted
-        if left:  # the next ones probably span no more scores than twice as many
-            before, last, first = last, found[-1].tolist(), int(found[0, 0])
-            guess = max(least, 3 * last[0] - 2 * first)
+        found = _collected(engine, problem, want, progress)
+        before, full = last, len(found) == wanted
+        last = found[-1].tolist() if full else [guess, FARTHEST, 0]
+        left = full or guess > least
+        guess = _lower(found[:, 0], before[0], last[0], wanted, least)
         if matches is not None:
             found, last = matches.among(found, last if left else [])
             if left and last >= before:  # none of them is known
-                last, wanted = before, 4 * wanted
+                last, wanted = before, 4 * wanted if full else wanted
         kept = apart(found, count, separation, kept, both)
     return kept
+
+
+def _lower(scores: NDArray[Any], first: int, last: int, wanted: int, least: int) -> int:
+    """The score down to which about ``wanted`` more cells are expected: ``scores``, falling, are
+    those of all from ``first`` to ``last``.  Scores of cells that are not related fall by as much
+    each time that their number is eight times as high."""
+    step = max(1, (int(scores[len(scores) // 8]) if len(scores) else first) - last)
+    return max(least, last - ceil(step * log(1 + wanted / max(1, len(scores)), 8)))
 
 
 def _best(
@@ -114,23 +127,18 @@ def _best(
         cells = _best(engine, part, place, place, least)
         guess = int(cells[-1, 0]) if len(cells) == place else least
     want = Want("all", max(wanted, held), guess)
-    found = _collected(engine, problem, want, guess, progress)
+    found = _collected(engine, problem, want, progress)
     if len(found) < wanted and guess > least:
-        return _collected(engine, problem, replace(want, threshold=least), least, progress)
+        return _collected(engine, problem, replace(want, threshold=least), progress)
     return found
 
 
-def _collected(
-    engine: Engine, problem: Problem, want: Want, least: int, progress: Progress | None
-) -> Cells:
-    """The best cells that are wanted; if these are too few, of ``least`` or more."""
+def _collected(engine: Engine, problem: Problem, want: Want, progress: Progress | None) -> Cells:
+    """The best cells that are wanted."""
     shape = engine.plan.tile_shape(*problem.shape)
     if want.among is not None and shape[0] * shape[1] > TILE:  # all cells of a tile are looked at
         shape = tile_shape(*problem.shape, TILE)
-    found = sweep(engine, problem, problem.edges, want, shape=shape, progress=progress).hits.cells
-    if len(found) < want.count and want.threshold != least:
-        return _collected(engine, problem, replace(want, threshold=least), least, progress)
-    return found
+    return sweep(engine, problem, problem.edges, want, shape=shape, progress=progress).hits.cells
 
 
 def trace_ends(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_cli import A, B, fasta, run
@@ -15,13 +16,20 @@ def files(tmp_path: Path) -> tuple[str, str]:
     return fasta(tmp_path / "a.fa", ("a", A)), fasta(tmp_path / "b.fa", ("b", B))
 
 
-def test_the_table(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("given", [{}, {"apart_in": "both"}, {"ends": "matches"}])
+def test_the_table(
+    given: dict[str, Any], files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
     """What `best_ends` finds, with the names of the records."""
-    code, out, _ = run(capsys, "ends", *files, "-k", "4", "--min-separation", "3")
+    more = [
+        word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", value)
+    ]
+    code, out, _ = run(capsys, "ends", *files, "-k", "4", "--min-separation", "3", *more)
     lines = out.splitlines()
     assert code == 0
     (a,), (b,) = (list(pysw_cl.read_fasta(path)) for path in files)
-    found = pysw_cl.best_ends(a, b, k=4, min_separation=3).tolist()
+    found = pysw_cl.best_ends(a, b, k=4, min_separation=3, **given).tolist()
+    assert found
     assert lines[0] == "query\ttarget\tscore\tquery_end\ttarget_end"
     assert [line.split("\t") for line in lines[1:]] == [
         [a.name, b.name, *map(str, row)] for row in found
