@@ -83,7 +83,7 @@ def best_ends(engine: Engine, problem: Problem, options: EndsOptions, progress: 
         found = _best(engine, problem, wanted, HELD if matches else wanted, least, progress)
         left = len(found) >= wanted
         last = found[-1].tolist() if left else []
-        guess = _lower(found[:, 0], 0, last[0], more, least) if left else least
+        guess = _lower(found[:, 0], FARTHEST, last[0], more, least) if left else least
         if matches is not None:
             found, last = matches.among(found, last)
         kept = apart(found, count, separation, both=both)
@@ -107,9 +107,12 @@ def best_ends(engine: Engine, problem: Problem, options: EndsOptions, progress: 
 def _lower(scores: NDArray[Any], first: int, last: int, wanted: int, least: int) -> int:
     """The score down to which about ``wanted`` more cells are expected: ``scores``, falling, are
     those of all from ``first`` to ``last``.  Scores of cells that are not related fall by as much
-    each time that their number is eight times as high."""
+    each time that their number is eight times as high; where there were far fewer than wanted, the
+    next ones span twice as many scores."""
     step = max(1, (int(scores[len(scores) // 8]) if len(scores) else first) - last)
-    return max(least, last - ceil(step * log(1 + wanted / max(1, len(scores)), 8)))
+    lower = ceil(step * log(1 + wanted / max(1, len(scores)), 8))
+    wide = 2 * len(scores) < wanted and first < FARTHEST
+    return max(least, last - max(lower, 2 * (first - last) if wide else 0))
 
 
 def _best(

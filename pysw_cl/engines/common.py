@@ -101,6 +101,13 @@ def hits_of(cells: Ints, count: int) -> Hits:
     return Hits(cells[:, :3] + np.array([0, 1, 1], np.int32), count)
 
 
+def room_for_cells(buffers: Buffers, capacity: int) -> Any:
+    """A buffer in which so many cells can be collected: how many there are, and then the cells."""
+    room = buffers.empty(4 * (1 + 3 * capacity))
+    buffers.write(room, np.zeros(1, np.int32))
+    return room
+
+
 def collected_cells(buffers: Buffers, hits: Any, capacity: int) -> tuple[int, Ints]:
     """How many cells there were to collect, and those that were: score, row, column."""
     found = int(buffers.read(hits, 1)[0])

@@ -24,7 +24,7 @@ from ...tiles.contract import Engine, persistently
 from ...tiles.edges import Ints, repeated
 from ...tiles.sweep import by_parts, collected
 from ...tiles.tile import NO_HITS, TileJob, TileResult
-from ..common import bind, collected_cells, edge_of, hits_of, least_of, scored_spec
+from ..common import bind, collected_cells, edge_of, hits_of, least_of, room_for_cells, scored_spec
 from ..plans import default_plan
 from ..wavefront.engine import WavefrontEngine
 from ..wavefront.tile import shape_of
@@ -90,7 +90,7 @@ class RowscanEngine(Engine):
                 "gap_extend": scoring.gap_extend,
                 "corner": job.corner,
                 "least": least_of(job),
-                "hits": buffers.of(np.zeros(1 + 3 * capacity, np.int32)),
+                "hits": room_for_cells(buffers, capacity),
                 "capacity": capacity,
                 **scoring.source.arguments(score, buffers.of),
             }

@@ -18,7 +18,7 @@ from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.execution import InSections
 from ...tiles.edges import Edge, Ints, repeated
 from ...tiles.tile import TileJob, TileResult
-from ..common import edge_of
+from ..common import edge_of, room_for_cells
 from .descriptors import TileWord, descriptors
 from .kernel import LEAST_FILLED, launch_many, left_parts, new_records, query_codes, target_codes
 from .tile import StripsRun
@@ -71,7 +71,7 @@ class SectionsRun(StripsRun):
         )
         self.made.setdefault("letters", self.made["target"])
         if self.capacity:
-            self.made["hits"] = buffers.of(np.zeros(1 + 3 * self.capacity, np.int32))
+            self.made["hits"] = room_for_cells(buffers, self.capacity)
         overlap = buffers.constant(np.array([sections.cut.overlap], np.int32))
         self.made |= {"bus": self.kept, "columns": overlap}
 

@@ -24,7 +24,7 @@ from ...sequences.kmers import related
 from ...sequences.view import Codes
 from ...tiles.edges import CopiedEdge, DeviceEdge, Edge
 from ...tiles.tile import NO_HITS, Hits, TileJob, TileResult
-from ..common import bind, collected_cells, edge_of, least_of
+from ..common import bind, collected_cells, edge_of, least_of, room_for_cells
 from .arguments import TWO_PHASE
 from .descriptors import RecordWord
 from .kernel import (
@@ -176,13 +176,15 @@ class TileRun(StripsRun):
             "lines": self.lines,
             "columns": np.array(job.columns or (0,), np.int32),
             "record": new_records(self.strip_groups),
-            "hits": np.zeros(1 + 3 * self.capacity, np.int32),
+            "hits": np.zeros(1, np.int32),
         }
         left = left_parts(job, grid, job.corner, job.left)
         filled = grid.padded_rows >= LEAST_FILLED
         if not filled:
             asked["left_h"], asked["left_x"] = map(np.concatenate, left)
         made |= buffers.several(asked)
+        if self.capacity:
+            made["hits"] = room_for_cells(buffers, self.capacity)
         made.setdefault("letters", made["target"])
         for name, parts in zip(("left_h", "left_x"), left, strict=True) if filled else ():
             place = 0
