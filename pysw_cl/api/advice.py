@@ -57,16 +57,14 @@ class Tally:
         scoring = self.scoring
         return not scoring.by_position and (is_protein(scoring.letters) or bool(scoring.unknown))
 
-    def add(self, letters: Letters, others: bool = True) -> None:
-        """Count letters (uint8, ASCII).  ``others``: may some of them be scored as others?"""
+    def add(self, letters: Letters) -> None:
+        """Count letters (uint8, ASCII)."""
         scoring = self.scoring
         self.letters += len(letters)
         for start in range(0, len(letters), PIECE):
             if is_protein(scoring.letters) and self.nucleotides:
                 some = (letters[start : start + k] for k in (AT_ONCE, PIECE))  # few tell most
                 self.nucleotides = not any(map(_has_amino_acid, some))
-            if not others:
-                continue
             piece = letters[start : start + PIECE].tobytes()
             if scoring.unknown:  # else all letters that remain are stand-ins
                 piece = piece.translate(None, scoring.own_bytes).upper()
@@ -93,7 +91,7 @@ def advise_pair(frame: Frame, scoring: Scoring, mode: str) -> None:
     tally = Tally(scoring)
     if tally.needed and (frame.others or not _has_amino_acid(frame.compared[0][:AT_ONCE])):
         for letters in frame.compared:
-            tally.add(letters, frame.others)
+            tally.add(letters)
     rows, columns = frame.shape
     advise_tally(tally, mode, rows * columns)
 

@@ -23,7 +23,6 @@ from ..drivers.resources import AlignResources, ResumeResources
 from ..drivers.run import run
 from ..engines.registry import Kind, attempts, by_time, engine_for
 from ..errors import DeviceError, DeviceMemoryError, InputError, InternalError
-from ..opencl.builds import expecting
 from ..planning.plan import Plan
 from ..results.alignment import Alignment
 from ..results.formats.files import temporary_folder
@@ -216,8 +215,7 @@ def align_with(
     if resources.plan is None:  # else the plan is of this device
         devices = attempts(resources.device, _kind(job), usual)
     for attempt in devices:
-        count = PROGRAMS[job.output]
-        with attempt as device, told(resources.progress) as progress, expecting(count):
+        with attempt as device, told(resources.progress, PROGRAMS[job.output]) as progress:
             engine = make_engine(resources, device)
             guessed = engine.plan.tuning.sweep.guessed_cells
             jobs = job.strands(job.both and likely_minus(job.frame, guessed))
@@ -268,8 +266,7 @@ def _saved_run(
             workers = Workers(stack.enter_context(Here()))
         if workers is not None:
             engines, saved = cluster_strands(store, resources, workers)
-        progress = stack.enter_context(told(resources.progress))
-        stack.enter_context(expecting(PROGRAMS[store.job.output]))
+        progress = stack.enter_context(told(resources.progress, PROGRAMS[store.job.output]))
         try:
             found = run(jobs, engines, resources, progress, saved)
         except DeviceError as error:

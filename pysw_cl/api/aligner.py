@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 from numpy.typing import NDArray
@@ -76,7 +75,7 @@ class Aligner(AbstractContextManager["Aligner"]):
         self._resources, self._given = resources, vars(options)
         self._for_output = {options.output: options}
         self._lock = threading.Lock()
-        self._idle: dict[str, list[PairAligner]] = {}
+        self._idle: list[PairAligner] = []
 
     @property
     def scoring(self) -> Scoring:
@@ -140,8 +139,8 @@ class Aligner(AbstractContextManager["Aligner"]):
     def close(self) -> None:
         """Free the device's memory that `align_many` keeps from call to call."""
         with self._lock:
-            idle, self._idle = self._idle, {}
-        for one in chain.from_iterable(idle.values()):
+            idle, self._idle = self._idle, []
+        for one in idle:
             one.__exit__()
 
     def __exit__(self, *_: object) -> None:
@@ -173,15 +172,12 @@ class Aligner(AbstractContextManager["Aligner"]):
     def _lent(self, options: ManyOptions, resources: Resources) -> Iterator[PairAligner]:
         """An aligner of pairs that no other thread uses.  It is kept if nothing goes wrong."""
         with self._lock:
-            idle = self._idle.get(options.output)
-            one = idle.pop() if idle else None
-        if one is None:
-            one = PairAligner(options, resources)
-        one.options = options  # the least score is that of the call
+            one = self._idle.pop() if self._idle else PairAligner(options, resources)
+        one.options = options  # output and least score are those of the call
         try:
             yield one
         except BaseException:
             one.__exit__()
             raise
         with self._lock:
-            self._idle.setdefault(options.output, []).append(one)
+            self._idle.append(one)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..drivers.progress import Progress, RunProgress, Stage
-from ..opencl.builds import Build, listening
+from ..opencl.builds import Build, expecting, listening
 
 #: Seconds before a bar is drawn first, and from then on between two drawings; and those after which
 #: it is shown that kernels are built: what was built before is read from disk in less.
@@ -25,15 +25,15 @@ SECONDS, SHARE, LEAST = 3.0, 0.2, 1.0
 
 
 @contextmanager
-def told(progress: Progress | bool | None) -> Iterator[RunProgress]:
-    """Tells a callback of a run and of builds in this thread; for True it is a bar."""
-    if progress is None or progress is False:
-        yield RunProgress(None)
-        return
+def told(progress: Progress | bool | None, programs: int = 0) -> Iterator[RunProgress]:
+    """Tells a callback of a run and of builds in this thread, where the call needs at most so many
+    ``programs`` (0: that is not known); for True it is a bar."""
     with contextlib.ExitStack() as stack:
+        if programs:
+            stack.enter_context(expecting(programs))
         if progress is True:
             progress = stack.enter_context(contextlib.closing(ProgressBar(leave=True)))
-        run = RunProgress(progress)
+        run = RunProgress(None if progress is False else progress)
 
         def listen(build: Build) -> None:
             if not build.kept:

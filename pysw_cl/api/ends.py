@@ -18,7 +18,6 @@ from ..drivers.progress import PairProgress, Progress, Stage
 from ..drivers.run import checked
 from ..engines.registry import row_of
 from ..errors import InputError, InternalError, PyswError, RecomputedWarning, items, shown, warn
-from ..opencl.builds import expecting
 from ..planning.plan import Plan
 from ..results.alignment import Alignment
 from ..results.pair_paths import as_table
@@ -128,14 +127,12 @@ def best_ends_with(
     job = job_of(a, b, options, quiet)
     engine = make_engine(resources)
     jobs, found = job.strands(False), []
-    with told(resources.progress) as run, expecting(1):
+    with told(resources.progress, 1) as run:
         pair = PairProgress(run, engine.plan, job.frame.shape, False, len(jobs))
         for number, one in enumerate(jobs):
             cells = driver.best_ends(engine, one.problem, options, pair.strand(number).sweep())
             found.append(_in_sequences(cells, one, options.strand != "plus"))
-    every = np.concatenate(found)
-    if len(jobs) == 1:
-        return every
+    every = np.concatenate(found)  # of one strand they are sorted already
     return every[np.argsort(-every["score"], kind="stable")[: options.k]]
 
 
@@ -246,7 +243,7 @@ def trace_ends_with(
         stats.seconds = time.perf_counter() - started
         return results
 
-    with told(resources.progress) as run, expecting(PROGRAMS["path"]):
+    with told(resources.progress, PROGRAMS["path"]) as run:
         engine = make_engine(resources)
         if not hits:
             return []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing
-from functools import cache, partial
 from itertools import chain, islice
 from typing import Any
 
@@ -20,7 +19,7 @@ from ..results.pair_paths import PairPaths
 from ..results.stats import Stats
 from ..scoring.scoring import made_of
 from ..sequences.view import Strand
-from .advice import Tally, advise_tally, tally_of, tally_of_pairs
+from .advice import Tally, advise_tally, tally_of
 from .pair_aligner import PairAligner, of_alphabet, paths_of
 from .parts import PartLimits, align_lists, aligned_elsewhere
 
@@ -125,26 +124,22 @@ def align_many_with(
     """`align_many` and its cost, with options that are checked, by a new aligner or one given."""
     pairs, options = of_first(pairs, options, bool(resources.progress))  # told of all cells
     if resources.cluster is None and isinstance(pairs, list | tuple | Batch):
-        tallied = cache(partial(tally_of_pairs, pairs, options.scoring))
         with aligners or PairAligner(options, resources) as aligner:
-            rows, stats = aligner.align(pairs, resources.progress, meanwhile=tallied)
-        tally = tallied()
-    else:
-        tally, stats, tables = Tally(options.scoring), Stats(), list[NDArray[Any]]()
-        with ExitStack() as stack:
-            parts: Any
-            if resources.cluster is not None:
-                parts = aligned_elsewhere(pairs, options, resources, LIMITS)
-            else:
-                aligner = stack.enter_context(aligners or PairAligner(options, resources))
-                parts = align_lists(aligner, pairs, LIMITS)
-            for part in stack.enter_context(closing(parts)):
-                tally_of(chain.from_iterable(part.pairs), tally)
-                tables.append(part.rows)
-                stats.add(part.stats)
-            rows = np.concatenate(tables)
+            return aligner.align(pairs, resources.progress, advise=True)
+    tally, stats, tables = Tally(options.scoring), Stats(), list[NDArray[Any]]()
+    with ExitStack() as stack:
+        parts: Any
+        if resources.cluster is not None:
+            parts = aligned_elsewhere(pairs, options, resources, LIMITS)
+        else:
+            aligner = stack.enter_context(aligners or PairAligner(options, resources))
+            parts = align_lists(aligner, pairs, LIMITS)
+        for part in stack.enter_context(closing(parts)):
+            tally_of(chain.from_iterable(part.pairs), tally)
+            tables.append(part.rows)
+            stats.add(part.stats)
     advise_tally(tally, options.mode, stats.total_cells)
-    return rows, stats
+    return np.concatenate(tables), stats
 
 
 def align_paths(
@@ -176,10 +171,8 @@ def align_paths(
     options = made_of(ManyOptions, {**given, "output": "path"})
     every, options = of_first(pairs, options, True)
     listed = of_alphabet(every, options.scoring)
-    tallied = cache(partial(tally_of_pairs, listed, options.scoring))
     with PairAligner(options, made_of(Resources, given)) as aligner:
-        found = aligner.found(listed, progress, meanwhile=tallied)
-    advise_tally(tallied(), mode, found.stats.total_cells)
+        found = aligner.found(listed, progress, advise=True)
     return paths_of(listed, found, options)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from ..results.pair_paths import PairPaths, as_table
 from ..results.stats import Stats
 from ..scoring.scoring import Scoring
 from ..sequences.sequence import as_sequence
+from .advice import advise_tally, tally_of_pairs
 from .align import align_together_with, align_with
 from .bar import told
 
@@ -59,21 +60,21 @@ class PairAligner(AbstractContextManager["PairAligner"]):
         progress: Progress | bool | None = None,
         first: int | None = None,
         choose: Choose | None = None,
-        meanwhile: Callable[[], object] | None = None,
         scores: NDArray[np.int64] | None = None,
+        advise: bool = False,
     ) -> tuple[NDArray[Any], Stats]:
         """A row for each pair, or, with its number in front, for each that reaches the least score
         or is chosen by ``choose``; and what they cost.
 
         ``first``: the number of the first pair in the whole input, if these are a part of it.
-        ``choose`` is asked of some pairs at a time, and perhaps again.  ``meanwhile`` is called
-        while the device computes the last pairs.  ``scores``: those of all pairs on the plus
-        strand, in the scoring's own integers, if they are known."""
+        ``choose`` is asked of some pairs at a time, and perhaps again.  ``scores``: those of all
+        pairs on the plus strand, in the scoring's own integers, if they are known.  ``advise``:
+        warn about the letters, which are counted while the device computes the last pairs."""
         pairs = of_alphabet(pairs, self.options.scoring)
         if self.options.min_score is not None:
             least = self.options.min_score * self.options.scoring.scale
             choose = lambda _, scores: np.asarray(scores >= least)  # noqa: E731
-        found = self.found(pairs, progress, first, choose, meanwhile, scores)
+        found = self.found(pairs, progress, first, choose, scores, advise)
         if found.paths is not None:
             table = paths_of(pairs, found, self.options).table()
         else:
@@ -91,12 +92,13 @@ class PairAligner(AbstractContextManager["PairAligner"]):
         progress: Progress | bool | None = None,
         first: int | None = None,
         choose: Choose | None = None,
-        meanwhile: Callable[[], object] | None = None,
         scores: NDArray[np.int64] | None = None,
+        advise: bool = False,
     ) -> PairResults:
         """The results of each pair; arguments as of `align`.  ``choose``: paths are looked for of
         the pairs that it takes, and perhaps of others."""
         started, options = time.perf_counter(), self.options
+        tallied = cache(partial(tally_of_pairs, pairs, options.scoring))
         alone = partial(align_with, quiet=True)
         one = OneByOne(pairs, options, self.resources, alone, align_together_with)
         if self.batches and options.strand == "both":
@@ -112,7 +114,7 @@ class PairAligner(AbstractContextManager["PairAligner"]):
                 engine, tuning = self.ready()
                 watch = stopwatch(engine.runtime.times)
                 driver = BatchDriver(engine, one, tell, tuning)
-                driver.meanwhile = meanwhile or (lambda: None)
+                driver.meanwhile = tallied if advise else lambda: None
                 _run_strands(driver, listed, choose, scores)
                 stats.kernel_seconds = watch()  # of pairs that were aligned alone, too
         stats.seconds = time.perf_counter() - started
@@ -122,6 +124,8 @@ class PairAligner(AbstractContextManager["PairAligner"]):
             again = "computed again alone, which passed the check"
             part = "" if first is None else f" (pairs are counted from pair {first} of all)"
             warn(f"{found.wrong[0]}; {said}{more} -- {again}{part}", RecomputedWarning)
+        if advise:
+            advise_tally(tallied(), options.mode, stats.total_cells)
         return found
 
     def _listed(self, pairs: Sequence[Any]) -> Sequence[Any] | None:
@@ -242,8 +246,6 @@ def cells_of(pairs: Sequence[Any]) -> int:
 
 def teller(progress: RunProgress, cells: int, pairs: int, sweeps: int = 1) -> Tell:
     """What tells ``progress`` of more cells and pairs that are done, of so many in all."""
-    if not progress.watched:
-        return lambda cells, count: None
     progress.begin(cells)
     all_cells = all_pairs = 0
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from ..drivers.progress import Progress, Stage
+from ..drivers.progress import Progress
 from ..drivers.tuning import KINDS as COMPARED, letters_of
 from ..engines.plans import default_plan
 from ..errors import InputError, texts
-from ..opencl.builds import expecting
 from ..opencl.device import Runtime, get_runtime
 from .align import align
 from .bar import told
 from .many import align_many
+from .pair_aligner import teller
 
 #: Lengths of the pairs that are aligned: the rows of a lane, and so the kernel, depend on them.  On
 #: a device with at most so many values of alpha each is tried by itself, too.
@@ -97,11 +97,9 @@ def prepare(
         raise InputError(f"kinds: {named} of {', '.join(KINDS)}")
     runtime = get_runtime(device)
     jobs = [job for kind in dict.fromkeys(given) for job in KINDS[kind](runtime)]
-    count = len(jobs)
-    with told(progress) as run, expecting(count):
-        run.begin(count)
-        for done, job in enumerate(jobs):
-            run.tell(done, Stage("pairs", done, count))
+    with told(progress, len(jobs)) as run:
+        tell = teller(run, len(jobs), len(jobs))
+        for job in jobs:
             job(device=runtime)
-        run.tell(count, Stage("pairs", count, count))
+            tell(1, 1)
     return len(runtime.programs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict, replace
 from math import isclose
 from typing import Any
@@ -291,12 +291,9 @@ def _fitted(
     else:
         m, several = len(matrix), [matrix.sequence.letters]
         count = min(GROUPS * SUBJECTS, MOST_CELLS // (m * length) // GROUPS * GROUPS + GROUPS)
-    engine = search_engine(options, resources, matrix)
-    try:
+    with closing(search_engine(options, resources, matrix)) as engine:
         held = engine.hold(random(count, length))
         scores = np.stack([own.copy() for own in engine.scores(several, held, lambda _: None)])
-    finally:
-        engine.close()
     groups = scores.reshape(GROUPS, -1)
     counts = np.stack([np.bincount(own, minlength=scores.max() + 1) for own in groups])
     return fitted_to(counts, traced, scoring.scale, m, length, "fitted to random pairs")

@@ -9,7 +9,6 @@ from typing import Any
 from ..drivers.options import Output, Resources, TopOptions
 from ..drivers.progress import Progress
 from ..drivers.run import run_top
-from ..opencl.builds import expecting
 from ..planning.plan import Plan
 from ..results.alignment import Alignment
 from ..scoring.scoring import made_of
@@ -90,6 +89,6 @@ def align_top_with(
     started = time.perf_counter()
     options = options.of_query(a)
     job = job_of(a, b, options, quiet)
-    with told(resources.progress) as progress, expecting(PROGRAMS["path"]):
+    with told(resources.progress, PROGRAMS["path"]) as progress:
         results = run_top(job, make_engine(resources), options, progress, started)
     return [on_the_left(one, options.left_align) for one in results]
