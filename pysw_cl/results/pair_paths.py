@@ -57,23 +57,16 @@ class PathWords:
 
     def __init__(self, count: int) -> None:
         self._words, self._used = np.empty(0, np.uint32), 0
-        self._starts: Ints | None = None
-        #: The words of each pair, behind a 0.
-        self._lengths = np.zeros(count + 1, np.int64)
-        self._ended = 0  # so many pairs came in order
+        #: Where the words of each pair begin, and how many they are, behind a 0.
+        self._starts, self._lengths = np.zeros(count, np.int64), np.zeros(count + 1, np.int64)
+        self._added = 0  # pairs
 
     def add(self, pairs: Ints | slice, words: Words, lengths: NDArray[Any]) -> None:
         """The paths of ``pairs`` in turn, ``lengths[i]`` words of pair i, which are copied, unless
         they are in the `room` that was given last.  They take the place of earlier ones."""
-        own = self._lengths[1:]
-        if self._starts is None:
-            if isinstance(pairs, slice) and pairs.start == self._ended:
-                self._ended = pairs.stop
-            else:
-                self._starts = own.cumsum() - own
-        if self._starts is not None:
-            self._starts[pairs] = lengths.cumsum(dtype=np.int64) - lengths + self._used
-        own[pairs] = lengths
+        self._starts[pairs] = lengths.cumsum(dtype=np.int64) - lengths + self._used
+        self._lengths[1:][pairs] = lengths
+        self._added += len(lengths)
         if words.base is not self._words or not len(words):
             self.room(len(words))[:] = words
         self._used += len(words)
@@ -82,7 +75,7 @@ class PathWords:
         """Where the next ``count`` words may be written, before they are added."""
         end = self._used + count
         if end > len(self._words):
-            share = max(self._ended, 1) / max(len(self._lengths) - 1, 1)
+            share = max(self._added, 1) / max(len(self._starts), 1)
             grown = np.empty(max(end, min(int(1.1 * end / share), 2 * end + MORE)), np.uint32)
             grown[: self._used] = self._words[: self._used]
             self._words = grown
@@ -94,13 +87,12 @@ class PathWords:
 
     def joined(self) -> tuple[Words, Ints]:
         """All paths in order, and where each begins, then the end.  None is added after that."""
-        words, offsets = self._words[: self._used], self._lengths
-        if self._starts is None:
-            return words, np.cumsum(offsets, out=offsets)
-        lengths = offsets[1:].copy()
+        offsets, lengths = self._lengths, self._lengths[1:].copy()
         np.cumsum(offsets, out=offsets)
-        places = np.arange(offsets[-1]) + np.repeat(self._starts - offsets[:-1], lengths)
-        return words[places], offsets
+        before = (self._starts - offsets[:-1]) * (lengths > 0)  # words of others
+        if not before.any():
+            return self._words[: offsets[-1]], offsets
+        return self._words[np.arange(offsets[-1]) + np.repeat(before, lengths)], offsets
 
 
 def text_of(words: Words, offsets: Ints) -> tuple[NDArray[np.uint8], Ints]:

@@ -63,7 +63,7 @@ FORMATS = {
                      "blast:CommentedTable", takes=("fields",), has_reader=True,
                      lists_queries=True),
     "blast0": Format("BLAST's text, to be read by people, also called 0", (".blast0", ".b0"),
-                     "blast0:Writer", takes=("width",), lists_queries=True),
+                     "pair:Blast0", takes=("width",), lists_queries=True),
     "maf": Format("UCSC's blocks of aligned letters", (".maf",), "short:Maf"),
     "fasta": Format("two records with gaps for each alignment", (".afa", ".fasta", ".fa"),
                     "short:Fasta", takes=("width",)),

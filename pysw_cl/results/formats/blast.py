@@ -196,18 +196,17 @@ class Table(columns.Table, ByQuery):
         return [FIELDS[name][1](hits) for name in self.fields]
 
 
-class CommentedTable(ByQuery):
+class CommentedTable(Table):
     """Writes a table with comments before the lines of each query.  Their first line begins with
     the name of a program of BLAST's, by which readers know the format."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self._table, self._queries = Table(setting), 0
+    _queries = 0
+    text = ByQuery.text
 
     def queries(self, groups: list[list[Row]]) -> str:
         self._queries += len(groups)
-        lines = iter(self._table.queries(groups).split("\n"))
-        fields = f"# Fields: {', '.join(FIELDS[name][0] for name in self._table.fields)}\n"
+        lines = iter(super().queries(groups).split("\n"))
+        fields = f"# Fields: {', '.join(FIELDS[name][0] for name in self.fields)}\n"
         parts: list[str] = []
         for rows in groups:
             query, hits = rows[0].query, sum(row.has_both for row in rows)
@@ -217,7 +216,7 @@ class CommentedTable(ByQuery):
             database = next(iter(names), "1 target") if count == 1 else f"{count} targets"
             database += f"; {self.setting.heuristic}" if self.setting.heuristic else ""
             parts.append(
-                f"# {self._table.program} {writer.PROGRAM} {writer.VERSION}\n"
+                f"# {self.program} {writer.PROGRAM} {writer.VERSION}\n"
                 f"# Query: {writer.title_of(query, 'query')}\n# Database: {database}\n"
                 f"{fields if hits else ''}# {hits} hits found\n"
             )
@@ -307,9 +306,8 @@ def _runs(
             raise lines.wrong("btop has numbers and pairs of letters")
         # the letters of a pair in btop are no match, also where they are equal, as N and N
         by_gap = {0: "D", 1: "I", -1: "X"}
-        ops = "".join("=" if a.isdecimal() else by_gap[a.find("-")] for a in parts).encode("ascii")
-        lengths = np.array([int(a) if a.isdecimal() else 1 for a in parts], np.int64)
-        runs = Runs(np.frombuffer(ops, np.uint8), lengths).merged()
+        cigar = (f"{a}=" if a.isdecimal() else f"1{by_gap[a.find('-')]}" for a in parts)
+        runs = Runs.of_cigar("".join(cigar)).merged()
     elif "qseq" in said and "sseq" in said:
         if len(said["qseq"]) != len(said["sseq"]) or not said["qseq"]:
             raise lines.wrong("qseq and sseq have different lengths, or none")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import chain, islice, repeat
 from typing import Any
@@ -27,12 +27,12 @@ _KNOWN, _FEW = 1 << 16, 200
 _row = partial(tuple.__new__, Row)
 
 
+@dataclass(eq=False, repr=False)
 class Columns:
     """Some results, a column at a time."""
 
-    def __init__(self, rows: list[Row]) -> None:
-        #: Queries and targets, in what may have more.
-        self.pairs: Sequence[Any] = rows
+    #: Queries and targets, in what may have more.
+    pairs: Sequence[Any]
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -117,19 +117,16 @@ class Columns:
         return np.array(found, np.int64), 2 * self.values("columns") - (i1 - i0) - (j1 - j0)
 
 
+@dataclass(eq=False, repr=False)
 class TableRows(Columns):
-    """The rows of ``pairs``, from the table of `align_many` with the same order; an iterable.
-    ``pairs`` are as `align_many` takes them; ``given``: other names of (query, target) of each.
-    ``common``: fields of `Alignment` that all of them have, with ``mode`` and ``scoring``."""
+    """The rows of ``pairs``, as `align_many` takes them, from its table with the same order; an
+    iterable."""
 
-    def __init__(
-        self,
-        pairs: Sequence[tuple[Any, Any]],
-        table: NDArray[Any],
-        common: dict[str, Any],
-        given: Sequence[tuple[str, str]] | None = None,
-    ) -> None:
-        self.pairs, self.table, self.common, self._given = pairs, table, common, given
+    table: NDArray[Any]
+    #: The fields of `Alignment` that all of them have, with ``mode`` and ``scoring``.
+    common: dict[str, Any]
+    #: Other names of (query, target) of each.
+    given: Sequence[tuple[str, str]] | None = None
 
     def __iter__(self) -> Iterator[Row]:
         make = repeat(partial(_alignment, self.common))
@@ -139,17 +136,18 @@ class TableRows(Columns):
 
     def parts(self) -> Iterator[TableRows]:
         for start in range(0, len(self.pairs), AT_ONCE):
-            some = slice(start, start + AT_ONCE)
-            given = None if self._given is None else self._given[some]
-            yield TableRows(self.pairs[some], self.table[some], self.common, given)
+            yield self.some(slice(start, start + AT_ONCE))
 
-    def some(self, chosen: list[int]) -> TableRows:
-        given = None if self._given is None else [self._given[k] for k in chosen]
-        return TableRows([self.pairs[k] for k in chosen], self.table[chosen], self.common, given)
+    def some(self, chosen: list[int] | slice) -> TableRows:
+        def of(listed: Sequence[Any]) -> Sequence[Any]:
+            return listed[chosen] if isinstance(chosen, slice) else [listed[k] for k in chosen]
+
+        given = None if self.given is None else of(self.given)
+        return TableRows(of(self.pairs), self.table[chosen], self.common, given)
 
     def extended(self, more: Mapping[str, NDArray[Any]]) -> TableRows:
         known = {name: self.table[name] for name in self.table.dtype.names or ()}
-        return TableRows(self.pairs, as_table({**known, **more}), self.common, self._given)
+        return TableRows(self.pairs, as_table({**known, **more}), self.common, self.given)
 
     def each(self, name: str) -> list[Any]:
         if name not in (self.table.dtype.names or ()):
@@ -166,8 +164,8 @@ class TableRows(Columns):
 
     def names(self, side: int) -> Texts:
         default = "target" if side else "query"
-        if self._given is not None:
-            return [without_blanks(pair[side], default) for pair in self._given]
+        if self.given is not None:
+            return [without_blanks(pair[side], default) for pair in self.given]
         kinds = {type(pair[side]) for pair in self.pairs}
         if kinds <= {str, bytes}:
             return [default] * len(self)
@@ -181,7 +179,7 @@ class TableRows(Columns):
             of = given if type(given) is Named else as_sequence(given, check=False)
             return replace(of, name=name) if name else of
 
-        names: Iterable[tuple[str, str]] = repeat(("", "")) if self._given is None else self._given
+        names: Iterable[tuple[str, str]] = repeat(("", "")) if self.given is None else self.given
         found: tuple[list[Letters], list[Letters]] = ([], [])
         last: list[Any] = [None, None]
         for pair, named in zip(self.pairs, names, strict=False):
