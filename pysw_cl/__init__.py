@@ -33,9 +33,13 @@ if TYPE_CHECKING:
     from .planning.model.predict import Choice as Choice, Prediction as Prediction
     from .planning.plan import Plan as Plan
     from .planning.profiles.profile import Profile as Profile
-    from .results.alignment import Alignment as Alignment
+    from .results.alignment import (
+        Alignment as Alignment,
+        to_dicts as to_dicts,
+        to_numpy as to_numpy,
+        to_pandas as to_pandas,
+    )
     from .results.stats import Stats as Stats
-    from .results.tables import to_dicts as to_dicts, to_numpy as to_numpy, to_pandas as to_pandas
     from .scoring import gaps as gaps
     from .scoring.positions import PositionMatrix as PositionMatrix
     from .sequences.coded import Alphabet as Alphabet
@@ -70,9 +74,8 @@ _HOME = {
         "planning.model.predict": "Choice Prediction",
         "planning.plan": "Plan",
         "planning.profiles.profile": "Profile",
-        "results.alignment": "Alignment",
+        "results.alignment": "Alignment to_dicts to_numpy to_pandas",
         "results.stats": "Stats",
-        "results.tables": "to_dicts to_numpy to_pandas",
         "scoring.gaps": "gaps",
         "scoring.positions": "PositionMatrix",
         "sequences.coded": "Alphabet",

@@ -15,13 +15,12 @@ from .. import errors
 from ..drivers.options import ManyOptions
 from ..errors import InputError, items, shown
 from ..results import formats
-from ..results.alignment import Alignment
+from ..results.alignment import Alignment, of_rows
 from ..results.formats.columns import AT_ONCE, TableRows, columns_of
 from ..results.formats.files import opened, written
 from ..results.formats.reading import Lines, Record
 from ..results.formats.short import WIDTH, folded
 from ..results.formats.writer import Letters, Row, Setting, mode_in_words, row_of, without_blanks
-from ..results.tables import of_rows
 from ..scoring.scoring import make_scoring, names_of
 from ..sequences.alphabet import PIECE, is_nucleotide
 from ..sequences.lent import refuse_masked

@@ -1,11 +1,12 @@
-"""A picture of an alignment: its path over the matrix, scores as a heat map, pruned areas.
+"""Pictures of an alignment: its path over the matrix, scores as a heat map, pruned areas; and what
+each device computed when, a line of time for each.
 
 It needs matplotlib (the extra ``plot``), which is imported when a picture is drawn."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FileError, InputError, file_name, printable, shown
+from ..tiles.tile import Span
 from .aligned_pair import AlignedPair
 from .formats.files import written
+from .stats import Stats
 
 #: The most points of a path; of more, those that are too close to be told apart are left out.
 MOST_POINTS = 4096
@@ -24,6 +27,8 @@ TILES = 48
 LOOK: dict[str, Any] = {"figsize": (8, 6.5), "layout": "constrained"}
 #: The fewest cells of a tile, as starting one costs something, and the most, as plans cut it.
 LEAST_TILE, MOST_TILE = 1 << 20, 1 << 33
+#: The colours; and spans that are nearer to each other than this share of the time are joined.
+COLOURS, NEAR = {"sweep": "C0", "path": "C1"}, 1 / 4000
 
 
 def require() -> Any:
@@ -100,6 +105,41 @@ def draw(alignment: AlignedPair, axes: Any = None) -> Any:
     strand = ", minus strand" if alignment.strand == "minus" else ""
     axes.set_title(f"{alignment.mode}, score {alignment.score:,}{identity}{strand}")
     return figure
+
+
+def joined(spans: Iterable[Span], near: float = 0.0) -> list[tuple[float, float]]:
+    """Where spans begin and how long they are, in seconds, sorted; those that overlap, or are so
+    ``near`` to each other, are one."""
+    found: list[tuple[float, float]] = []
+    for _, begin, end, *_ in sorted(spans, key=lambda span: span.begin):
+        if found and begin <= sum(found[-1]) + near:
+            begin, end = found[-1][0], max(end, sum(found.pop()))
+        found.append((begin, end - begin))
+    return found
+
+
+def draw_timeline(stats: Stats, axes: Any = None) -> Any:
+    """Draw the ``spans`` of a run on matplotlib's ``axes`` (None: those of a new Figure), and
+    return their Figure.  Raises InputError without spans."""
+    if not stats.spans:
+        raise InputError("no time line: nothing was computed, or not with timeline=True")
+    names = sorted({span.device for span in stats.spans}, key=lambda name: (len(name), name))
+    size = 9, 1.6 + 0.5 * len(names)
+    axes = axes or require()(figsize=size, layout="constrained").add_subplot()
+    seconds = max(stats.seconds, *(span.end for span in stats.spans))
+    for line, name in enumerate(names):
+        spans = [span for span in stats.spans if span.device == name]
+        for what, colour in COLOURS.items():
+            some = joined((span for span in spans if span.what == what), NEAR * seconds)
+            label = "" if line else what
+            axes.broken_barh(some, (line - 0.35, 0.7), facecolors=colour, label=label)
+        busy = sum(length for _, length in joined(spans)) / seconds
+        place = {"transform": axes.get_yaxis_transform(), "verticalalignment": "center"}
+        axes.text(1.01, line, f"{busy:.1%} busy", **place)
+    axes.set_yticks(range(len(names)), [name.replace("$", r"\$") for name in names])
+    axes.set(xlim=(0, seconds), ylim=(len(names) - 0.5, -0.5), xlabel="seconds")
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
+    return axes.figure
 
 
 def drawn(draw: Callable[[Any], Any], path: str | os.PathLike[str] | None, ax: Any) -> Any:

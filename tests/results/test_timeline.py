@@ -12,8 +12,8 @@ import spans
 import pysw_cl
 from pysw_cl.errors import FormatError, InputError
 from pysw_cl.results import plot
+from pysw_cl.results.plot import draw_timeline, joined
 from pysw_cl.results.stats import Stats
-from pysw_cl.results.timeline_plot import draw, joined
 from pysw_cl.tiles.tile import Area, Span
 
 TILES: dict[str, Any] = {"tile_cells": 1 << 10, "traceback_tile_cells": 1 << 10}
@@ -73,7 +73,7 @@ def test_what_is_drawn(tmp_path: Path) -> None:
     stats = made(
         ("b, 10 of 12", 1, 3, "sweep"), ("b, 2 of 12", 0, 4, "sweep"), ("b, 2 of 12", 6, 8, "path")
     )
-    axes = draw(stats).axes[0]
+    axes = draw_timeline(stats).axes[0]
     assert [one.get_text() for one in axes.get_yticklabels()] == ["b, 2 of 12", "b, 10 of 12"]
     assert [one.get_text() for one in axes.texts] == ["60.0% busy", "20.0% busy"]
     assert axes.get_xlim() == (0, 10) and axes.yaxis_inverted()
