@@ -29,19 +29,16 @@ class NotOurs(Exception):
     """What scikit-bio has to compute itself, by reason."""
 
 
-class Scores(NamedTuple):
-    """The scoring of some symbols, which `LETTERS` stand for in turn."""
-
-    scoring: Scoring
-    #: scikit-bio's scores are those of ``scoring``, divided by this power of two.
-    unit: int
-
-
 class Coded(NamedTuple):
     """Sequences in the ranks of their symbols, among those that occur, and their scores."""
 
     ranks: list[NDArray[np.uint8]]
-    scores: Scores
+    #: Of the symbols, which `LETTERS` stand for in turn.
+    scoring: Scoring
+    #: scikit-bio's scores are those of ``scoring``, divided by this power of two.
+    unit: int
+    #: A local alignment that scores no more is none.
+    tolerance: float
 
     def letters(self, k: int) -> NDArray[np.uint8]:
         """Sequence k in `LETTERS`."""
@@ -52,15 +49,15 @@ class Coded(NamedTuple):
 
 def encoded(
     seqs: Sequence[Any], sub_score: Any, gap_cost: Any, atol: Any, longest: Sequence[int] = ()
-) -> tuple[Coded, float]:
-    """The sequences by scikit-bio's rules, and the tolerance.  ``longest``: the lengths of the
-    longest ones that are compared, if they are not those of ``seqs``.  Raises NotOurs, and what
-    scikit-bio's own encoding raises."""
+) -> Coded:
+    """The sequences by scikit-bio's rules.  ``longest``: the lengths of the longest ones that are
+    compared, if they are not those of ``seqs``.  Raises NotOurs, and what scikit-bio's own encoding
+    raises."""
     indices, submat, _ = encode_sequences(seqs, sub_score)
     dtype = submat.dtype.type
-    atol_ = float(_prep_atol(atol, dtype=dtype))
+    tolerance = float(_prep_atol(atol, dtype=dtype))
     gap_open, gap_extend = prep_gapcost(gap_cost, dtype=dtype)
-    return coded(indices, submat, float(gap_open), float(gap_extend), atol_, longest), atol_
+    return coded(indices, submat, float(gap_open), float(gap_extend), tolerance, longest)
 
 
 def coded(
@@ -84,20 +81,23 @@ def coded(
     made = _scores(values.tobytes(), values.dtype.str, gap_open, gap_extend)
     if isinstance(made, str):  # a refusal is kept, too
         raise NotOurs(made)
-    if 2 * made.unit * atol >= 1:
+    of, unit = made
+    if 2 * unit * atol >= 1:
         raise NotOurs("atol")
     # a bound on every number in scikit-bio's matrices
-    (m, n), of = sorted(longest or map(len, indices))[-2:], made.scoring
+    m, n = sorted(longest or map(len, indices))[-2:]
     most = m * max(abs(of.highest), abs(of.lowest)) + 3 * of.gap_open + (m + n + 2) * of.gap_extend
     if most >= _EXACT[submat.dtype]:
         raise NotOurs("totals")
     table = np.empty(len(submat), np.uint8)
     table[symbols] = np.arange(len(symbols), dtype=np.uint8)
-    return Coded([table[one] for one in indices], made)
+    return Coded([table[one] for one in indices], of, unit, atol)
 
 
 @lru_cache(maxsize=256)
-def _scores(values: bytes, kind: str, gap_open: float, gap_extend: float) -> Scores | str:
+def _scores(
+    values: bytes, kind: str, gap_open: float, gap_extend: float
+) -> tuple[Scoring, int] | str:
     """The scoring of these float scores, made whole by a power of two; or why there is none."""
     numbers = np.frombuffer(values, kind).astype(np.float64)
     gaps = np.array([gap_open, gap_extend])
@@ -115,8 +115,7 @@ def _scores(values: bytes, kind: str, gap_open: float, gap_extend: float) -> Sco
     size = round(len(numbers) ** 0.5)
     matrix, letters = (numbers * unit).reshape(size, size), STAND_INS[:size]
     costs = int(gap_open * unit), int(gap_extend * unit)
-    scoring = make_scoring((matrix, letters), costs)
-    return Scores(scoring, unit)
+    return make_scoring((matrix, letters), costs), unit
 
 
 class ErrorsOfOurs:

@@ -27,7 +27,7 @@ from ..results.cigar import merged
 from ..results.pair_paths import runs_of
 from ..sequences.sequence_set import SequenceSet
 from ..sequences.view import PLACES
-from .encoding import DELEGATED, LETTERS, ErrorsOfOurs, NotOurs, Scores, coded, encoded
+from .encoding import DELEGATED, LETTERS, Coded, ErrorsOfOurs, NotOurs, coded, encoded
 from .pairs import pair_align, pair_path, result_of
 
 #: Letters that are counted at once, so that they stay in a core's caches.
@@ -83,7 +83,7 @@ def pair_align_many(
     try:
         local = _pair._prep_mode(mode)
         ends = _pair._prep_free_ends(local, free_ends, trim_ends)
-        batch, given, tolerance = _encoded(seqs, sub_score, gap_cost, atol)
+        batch, given = _encoded(seqs, sub_score, gap_cost, atol)
     except Exception:  # of one pair, or of all together: pair by pair it shows
         return _one_by_one(seqs, how, device)
     free = tuple(bool(end) and not local for end in ends)
@@ -109,7 +109,7 @@ def pair_align_many(
 
     def made(k: int) -> Any:
         score, path = float(scores[k]), None
-        if max_paths and not (local and abs(score) <= tolerance):
+        if max_paths and not (local and abs(score) <= given.tolerance):
             moves, lengths, bounds, spans, sizes = paths()
             some = slice(bounds[k], bounds[k + 1])
             path = pair_path(moves[some].copy(), lengths[some].copy(), spans[k], sizes[k], ends)
@@ -129,19 +129,16 @@ def _one_by_one(seqs: list[Any], how: tuple[Any, ...], device: Any) -> PairAlign
     return PairAlignResults(np.array([one.score for one in found], np.float64), found.__getitem__)
 
 
-def _encoded(
-    seqs: list[Any], sub_score: Any, gap_cost: Any, atol: Any
-) -> tuple[Batch, Scores, float]:
-    """The pairs in `LETTERS`, their scores, and the tolerance, by scikit-bio's rules.  Raises as
-    `encoded`, but not which pair is wrong."""
+def _encoded(seqs: list[Any], sub_score: Any, gap_cost: Any, atol: Any) -> tuple[Batch, Coded]:
+    """The pairs in `LETTERS`, and their scores, by scikit-bio's rules.  Raises as `encoded`,
+    but not which pair is wrong."""
     sizes = np.fromiter(map(len, seqs), np.int64, len(seqs))
     longest = int(sizes[::2].max()), int(sizes[1::2].max())
     bounds = np.append(0, sizes.cumsum())
     together = _together(seqs) if sizes.min() else None
     if together is None:
-        coded, tolerance = encoded(seqs, sub_score, gap_cost, atol, longest)
-        text = LETTERS[np.concatenate(coded.ranks)].tobytes()
-        return Batch.joined(text, bounds), coded.scores, tolerance
+        coded = encoded(seqs, sub_score, gap_cost, atol, longest)
+        return Batch.joined(LETTERS[np.concatenate(coded.ranks)], bounds), coded
     kind, text = together
     codes, there = np.frombuffer(text, np.uint8), np.zeros(256, np.bool_)
     for start in range(0, len(codes), PIECE):
@@ -150,10 +147,10 @@ def _encoded(
     symbols: Any = distinct.astype(np.uint8).tobytes()
     if kind is str:
         symbols = symbols.decode("ascii")
-    coded, tolerance = encoded([kind(symbols)], sub_score, gap_cost, atol, longest)
+    coded = encoded([kind(symbols)], sub_score, gap_cost, atol, longest)
     table = np.zeros(256, np.uint8)
     table[distinct] = LETTERS[coded.ranks[0]]
-    return Batch.joined(text.translate(table.tobytes()), bounds), coded.scores, tolerance
+    return Batch.joined(text.translate(table.tobytes()), bounds), coded
 
 
 def _together(seqs: list[Any]) -> tuple[type, bytes] | None:
@@ -256,7 +253,7 @@ def _distances(
         return np.asarray(theirs, np.float64)
     letters = SequenceSet.from_sequences([given.letters(k) for k in range(len(given.ranks))])
     options = MatrixOptions(
-        mode="global", free_ends=free, sub_score=given.scores.scoring, output="distance"
+        mode="global", free_ends=free, sub_score=given.scoring, output="distance"
     )
     found = matrix_of(letters, None, options, Resources(device=device))[0]
     return np.asarray(found[np.triu_indices(len(letters), 1)], np.float64)

@@ -68,10 +68,10 @@ def pair_align(
         with ErrorsOfOurs():
             local = _pair._prep_mode(mode)
             ends = _pair._prep_free_ends(local, free_ends, trim_ends)
-            coded, tolerance = encoded((seq1, seq2), sub_score, gap_cost, atol)
+            coded = encoded((seq1, seq2), sub_score, gap_cost, atol)
         found, path = _aligned(coded, local, ends, bool(max_paths), device)
-        score = found / coded.scores.unit
-        none = local and abs(score) <= tolerance
+        score = found / coded.unit
+        none = local and abs(score) <= coded.tolerance
         return result_of(score, None if none else path, bool(max_paths))
     except NotOurs as reason:
         DELEGATED[str(reason)] += 1
@@ -96,7 +96,7 @@ def result_of(score: float, path: PairAlignPath | None, wanted: bool) -> _pair.P
 
 def _aligned(coded: Coded, local: bool, ends: Any, path: bool, device: Any) -> Found:
     """The alignment of two sequences; ``ends``: scikit-bio's flags."""
-    scoring, mode = coded.scores.scoring, "local" if local else "global"
+    scoring, mode = coded.scoring, "local" if local else "global"
     free = (False,) * 4 if local else (ends[0] > 0, ends[1] > 0, ends[2] > 0, ends[3] > 0)
     sizes = [len(one) for one in coded.ranks]
     try:
@@ -125,7 +125,7 @@ def _small(
 ) -> Found | None:
     """`_aligned` for a small matrix, in one launch and without the layers for large ones.  None
     where that does not apply, and for a path that does not score what the sweep found."""
-    scoring = coded.scores.scoring
+    scoring = coded.scoring
     query = scoring.query_encoding[coded.letters(0)]
     target = scoring.target_encoding[coded.letters(1)]
     problem = Problem.of(View(query), View(target), scoring, mode, FreeEnds(*free))
