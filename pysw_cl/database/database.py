@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from io import BytesIO
+from itertools import pairwise
 from operator import index
 from pathlib import Path
 from typing import Any, cast
@@ -15,17 +16,15 @@ from typing import Any, cast
 import numpy as np
 
 from ..checkpoint.container import is_sealed
-from ..drivers.batch_layout import fitting
-from ..engines.search.contract import part_of
-from ..errors import InputError, SequenceError, file_name, is_iterable, printable
+from ..errors import InputError, file_name, is_iterable, printable
+from ..planning.pair_batch import filled
 from ..results.formats import PACKED
 from ..results.formats.files import written
 from ..scoring.scoring import Scoring
-from ..sequences.alphabet import NO_CODE
-from ..sequences.reading import NoLetters, read_sequences
+from ..sequences.reading import read_records
 from ..sequences.sequence import Sequence, as_sequence, check_letters
 from ..sequences.sequence_set import SequenceSet
-from .file import PIECE, TEXTS, Column, DatabaseFile, Ints, write_database
+from .file import TEXTS, Column, DatabaseFile, Ints, write_database
 
 #: What messages call a database without a file.
 IN_MEMORY = Path("the database")
@@ -181,14 +180,9 @@ class Database:
 
     def check_letters(self, scoring: Scoring) -> None:
         """Raise SequenceError, with record and position, for a letter outside an alphabet."""
-        wrong, first = scoring.query_encoding == NO_CODE, len(self)
-        if not any(wrong[ord(letter)] for letter in self.letters):
+        if scoring.knows(np.frombuffer("".join(self.letters).encode(), np.uint8)):
             return
-        for start in range(0, self.total_letters, PIECE):
-            letters = self.by_length.read(start, min(start + PIECE, self.total_letters))
-            places = start + np.flatnonzero(wrong[letters])
-            ranks = np.searchsorted(self.by_length.starts, places, "right") - 1
-            first = min([first, *self.records(np.unique(ranks)).tolist()])
+        first = next(k for k, one in enumerate(self.in_order) if not scoring.knows(one))
         one, where = self[first], self.path or ", ".join(self.sources) or IN_MEMORY
         what = f"record {one.name!r} (number {first + 1:,}) of {where}"
         scoring.check_letters(one.letters, what)
@@ -198,30 +192,14 @@ class Database:
     ) -> Iterator[SequenceSet]:
         """The sequences that have letters, or those of some ranks, in parts of so many letters, or
         of one."""
-        last = self.full if stop is None else stop
-        while len(left := self.by_length.lengths[first:last]):
-            stop = first + fitting(left, most_letters)
-            yield part_of(self.by_length, first, stop)
-            first = stop
+        some = self.by_length[first : self.full if stop is None else stop]
+        for start, end in pairwise(filled(some.lengths, most_letters)):
+            yield some[start:end].alone()
 
 
 def records_of(path: str) -> Iterator[Sequence]:
     """The sequences of a database, or of a file, those without letters included, in order."""
-    if is_sealed(Path(path)):
-        yield from Database(path)
-        return
-    waiting = list[Sequence]()  # records without letters
-
-    def on_bad(error: SequenceError) -> None:
-        if not isinstance(error, NoLetters):
-            raise error
-        waiting.append(error.record)
-
-    for one in read_sequences(path, on_bad):
-        yield from waiting
-        waiting.clear()
-        yield one
-    yield from waiting
+    return iter(Database(path)) if is_sealed(Path(path)) else read_records(path)
 
 
 def _checked(sequences: Iterable[Any]) -> Iterator[Sequence]:

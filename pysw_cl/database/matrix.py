@@ -31,7 +31,7 @@ from ..results.formats.files import written
 from ..results.pair_paths import runs_of
 from ..results.stats import Stats
 from ..scoring.scoring import Scoring, made_of
-from ..sequences.alphabet import NO_CODE, PIECE
+from ..sequences.alphabet import PIECE
 from ..sequences.sequence_set import SequenceSet
 from .database import Database
 
@@ -318,11 +318,10 @@ def _sequences(given: Any, what: str, scoring: Scoring, tally: Tally) -> Sequenc
     if len(of) and not of.lengths.all():
         k = int(of.lengths.argmin())
         raise SequenceError(f"{what} number {k} is empty; it needs at least one letter")
-    wrong = scoring.query_encoding == NO_CODE
     first, last = (int(of.starts.min()), int(of.ends.max())) if len(of) else (0, 0)
     for start in range(first, last, PIECE):
         letters = of.read(start, min(start + PIECE, last))
-        if wrong[letters].any():  # perhaps between sequences
+        if not scoring.knows(letters):  # perhaps between sequences
             for k, one in enumerate(of):
                 name = of.name(k)
                 scoring.check_letters(one, f"{what} {name}" if name else f"{what} number {k}")

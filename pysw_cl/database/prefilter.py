@@ -73,7 +73,7 @@ class KmerSearch(SearchEngine):
                 self._cost.left_out += every - kept
                 if kept:  # of many the others are scored, too: sending them takes as long
                     if few:
-                        inner = self.engine.hold(_joined(held, ranks))
+                        inner = self.engine.hold(held.take(ranks).alone())
                     else:
                         inner = whole = self.engine.hold(held) if whole is None else whole
                     scores = self.engine.scores(own, inner, lambda cells: None)
@@ -120,12 +120,3 @@ class KmerSearch(SearchEngine):
         if len(table):
             list(in_threads(look, range(0, len(subjects.letters) - self._k + 1, PIECE)))
         return shared
-
-
-def _joined(subjects: SequenceSet, ranks: NDArray[np.int64]) -> SequenceSet:
-    """Some subjects, at least one, with their letters alone."""
-    runs = np.split(ranks, np.flatnonzero(np.diff(ranks) != 1) + 1)
-    parts = [subjects.letters[subjects.starts[run[0]] : subjects.ends[run[-1]]] for run in runs]
-    lengths = subjects.lengths[ranks]
-    ends = lengths.cumsum()
-    return SequenceSet.of(np.concatenate(parts), ends - lengths, ends)

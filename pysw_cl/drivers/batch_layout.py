@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, PyswError
-from ..planning.pair_batch import Groups
+from ..planning.pair_batch import Groups, filled
 from ..sequences.alphabet import COMPLEMENT
 from ..sequences.coded import Alphabet
 from ..sequences.sequence import as_letters
@@ -222,11 +222,6 @@ def parts(
         first += len(found[1])
 
 
-def fitting(letters: Lengths, most_letters: int) -> int:
-    """How many of the first pairs, which have so many ``letters`` each, a part has."""
-    return max(1, int(np.searchsorted(letters.cumsum(), most_letters, "right")))
-
-
 def part_of(
     text: NDArray[np.uint8],
     starts: Lengths,
@@ -255,7 +250,7 @@ def _listed(
     sizes = np.where(own == 0, 0, lengths.ravel()[at])  # of each object
     new = np.zeros(len(halves), np.int64)  # letters, where an object comes first
     new[at] = sizes
-    count = fitting(new.reshape(-1, 2).sum(axis=1), most_letters)
+    _, count, *_ = filled(new.reshape(-1, 2).sum(axis=1), most_letters)
     sizes[at >= 2 * count] = 0
     some = [halves[k] for k in at[sizes > 0].tolist()]
     text = np.frombuffer(joined(some, halves, first), np.uint8)

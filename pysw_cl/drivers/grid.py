@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from math import isqrt
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..engines.batch.scores import global_fits, local_limit, local_width
 from ..planning.lane_sets import WIDE
-from ..planning.pair_batch import Groups
+from ..planning.pair_batch import Groups, filled
 from ..planning.parameters import PairTuning
 from ..results.stats import Stats
 from ..sequences.sequence_set import SequenceSet
@@ -62,28 +63,18 @@ class Side:
         return len(self.order)
 
     def _chunk(self, first: int, stop: int) -> Chunk:
-        numbers, lengths, of = self.order[first:stop], self.lengths[first:stop], self.of
-        places = np.stack([np.cumsum(lengths) - lengths, lengths], 1).astype(np.int32)
-        follow = (numbers[1:] == numbers[:-1] + 1).all()
-        if follow and (of.starts[1:] == of.ends[:-1]).all():
-            letters = of.read(int(of.starts[numbers[0]]), int(of.ends[numbers[-1]]))
-        else:
-            letters = np.concatenate([of[k] for k in numbers.tolist()])
+        numbers = self.order[first:stop]
+        of, follow = self.of.take(numbers).alone(), (numbers[1:] == numbers[:-1] + 1).all()
         some = slice(int(numbers[0]), int(numbers[-1]) + 1) if follow else numbers
-        return Chunk(some, letters, places)
+        return Chunk(some, of.letters, np.stack([of.starts, of.lengths], 1).astype(np.int32))
 
     def cuts(self, count: int, letters: int, longest: int) -> list[tuple[int, int]]:
         """Where parts begin and end, of so many sequences and letters at most; none has both
         sequences of more than ``longest`` letters and others."""
-        ends, cuts, first = np.cumsum(self.lengths), [], 0
         long = int(np.searchsorted(-self.lengths, -longest, "left"))
-        while first < len(self):
-            most = int(ends[first] - self.lengths[first]) + letters
-            stop = min(first + count, max(first + 1, int(np.searchsorted(ends, most, "right"))))
-            stop = min(stop, long) if first < long else stop
-            cuts.append((first, stop))
-            first = stop
-        return cuts
+        found = filled(self.lengths[:long], letters, count)
+        found += [long + first for first in filled(self.lengths[long:], letters, count)[1:]]
+        return list(pairwise(found))
 
 
 def tiles(

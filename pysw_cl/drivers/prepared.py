@@ -10,19 +10,9 @@ from numpy.typing import NDArray
 
 from ..engines.batch.kept import KeptStore
 from ..errors import InputError, is_iterable, shown
+from ..planning.pair_batch import filled
 from ..sequences.sequence_set import SequenceSet
-from .batch_layout import (
-    PIECE,
-    Lengths,
-    PartOf,
-    Row,
-    alike,
-    as_halves,
-    fitting,
-    joined,
-    lengths_of,
-    part_of,
-)
+from .batch_layout import PIECE, Lengths, PartOf, Row, alike, as_halves, joined, lengths_of, part_of
 
 #: Pairs that are looked at together, and as how many letters those that lie between sequences
 #: count at most, before the sequences are copied.
@@ -141,7 +131,7 @@ class Batch(Sequence[tuple[bytes, bytes]]):
             found, first = list[PartOf](), 0
             while first < len(self):
                 lengths = self.lengths_of(first, min(first + most_pairs, len(self)))
-                count = fitting(lengths.sum(axis=1), most_letters)  # of long sequences, too
+                _, count, *_ = filled(lengths.sum(axis=1), most_letters)  # of long ones, too
                 regions, starts = self.laid_out(first, first + count)
                 text = regions[0] if len(regions) == 1 else np.concatenate(regions)
                 found.append(part_of(text, starts, lengths[:count], first, longest, self.again))

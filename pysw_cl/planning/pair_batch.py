@@ -67,7 +67,7 @@ class Groups:
 
     def cuts(self, most: int) -> list[int]:
         """The first pair of each batch, of ``most`` cells or one group, and the number of all."""
-        *firsts, _ = filled(self.cells.tolist(), most)
+        *firsts, _ = filled(self.cells, most)
         return [*(group * self.lanes for group in firsts), self.pairs]
 
     @cached_property
@@ -96,15 +96,14 @@ class Groups:
         return int(self.places[-1, 2]) + self.lanes * int(self.places[-1, 3])
 
 
-def filled(sizes: list[int], most: int) -> list[int]:
-    """The first of each batch of things of these sizes, ``most`` in all or one, and the number."""
-    firsts, used = [0], 0
-    for k, size in enumerate(sizes):
-        if used and used + size > most:
-            firsts.append(k)
-            used = 0
-        used += size
-    return [*firsts, len(sizes)]
+def filled(sizes: NDArray[np.int64], most: int, count: int = 1 << 62) -> list[int]:
+    """The first of each batch of things of these sizes, ``most`` in all or one, and at most so many
+    by ``count``; then the number of all."""
+    firsts, ends = [0], np.append(0, sizes.cumsum())
+    while (first := firsts[-1]) < len(sizes):
+        fits = int(np.searchsorted(ends, ends[first] + most, "right")) - 1
+        firsts.append(max(first + 1, min(first + count, fits)))
+    return firsts
 
 
 def most_runs(m: Any, n: Any) -> Any:

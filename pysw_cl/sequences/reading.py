@@ -28,14 +28,6 @@ _QUALITIES = bytes(range(33, 127))
 NO_LETTERS = "has no sequence; it needs at least one letter"
 
 
-class NoLetters(SequenceError):
-    """A FASTA record, called ``place`` in the message, that is a header alone."""
-
-    def __init__(self, place: str, record: Sequence) -> None:
-        super().__init__(f"{place} {NO_LETTERS}")
-        self.record = record
-
-
 def read_sequences(path: str | os.PathLike[str], on_bad: OnBad | None = None) -> Iterator[Sequence]:
     """The records of a FASTA or FASTQ file one by one, plain or compressed with gzip, bzip2, xz or
     zstd (all found by content); '-' is standard input.
@@ -47,15 +39,22 @@ def read_sequences(path: str | os.PathLike[str], on_bad: OnBad | None = None) ->
     record and its first line, for one without letters, with characters that are not letters, or,
     of FASTQ, that is cut off or has another number of qualities.  With ``on_bad`` such a record is
     left out: its error is given to ``on_bad``, and reading goes on with the next record."""
-    return _read(path, on_bad, True)
+    return _read(path, on_bad)
+
+
+def read_records(path: str | os.PathLike[str]) -> Iterator[Sequence]:
+    """`read_sequences` with the records of FASTA that are a header alone."""
+    return _read(path, None, empty=True)
 
 
 def read_fasta(path: str | os.PathLike[str], on_bad: OnBad | None = None) -> Iterator[Sequence]:
     """`read_sequences` for FASTA alone: any other file raises FormatError."""
-    return _read(path, on_bad, False)
+    return _read(path, on_bad, fastq=False)
 
 
-def _read(path: str | os.PathLike[str], on_bad: OnBad | None, fastq: bool) -> Iterator[Sequence]:
+def _read(
+    path: str | os.PathLike[str], on_bad: OnBad | None, fastq: bool = True, empty: bool = False
+) -> Iterator[Sequence]:
     if isinstance(path, str) and not path:
         raise FormatError("the name of a file is empty")
     path = file_name(path, "path")
@@ -63,8 +62,8 @@ def _read(path: str | os.PathLike[str], on_bad: OnBad | None, fastq: bool) -> It
     hint = "; this takes the name of a file, not letters" if letters else ""
     with opened(path, hint) as (file, where):
         header, number = _first_line(file, where, fastq)
-        records = _fastq_records if header.startswith(b"@") else _fasta_records
-        yield from records(file, header, number, where, on_bad or _raised)
+        given, is_fastq = (file, header, number, where, on_bad or _raised), header[:1] == b"@"
+        yield from _fastq_records(*given) if is_fastq else _fasta_records(*given, empty)
 
 
 def _raised(error: SequenceError) -> None:
@@ -91,9 +90,10 @@ def _first_line(file: BufferedReader, where: str, fastq: bool) -> tuple[bytes, i
 
 
 def _fasta_records(
-    file: BufferedReader, header: bytes, number: int, where: str, on_bad: OnBad
+    file: BufferedReader, header: bytes, number: int, where: str, on_bad: OnBad, empty: bool
 ) -> Iterator[Sequence]:
-    """The records of a FASTA file, called ``where``, whose first line is read already."""
+    """The records of a FASTA file, called ``where``, whose first line is read already; ``empty``:
+    those that are a header alone, too."""
     piece, at = b"", 0  # the bytes read last; those before ``at`` are parsed
     while header:
         name, description = split_header(header)
@@ -127,8 +127,8 @@ def _fasta_records(
             if at < len(piece):
                 header, piece, at = _header(file, piece, at)
                 break
-        if not record.letters and not record.refused:
-            record.refuse(NoLetters(place, Sequence(name, description, record.done())))
+        if not (record.letters or record.refused or empty):
+            record.refuse(SequenceError(f"{place} {NO_LETTERS}"))
         if not record.refused:  # no variable has the letters, so that they may be let go
             yield Sequence(name, description, record.done())
 

@@ -124,6 +124,16 @@ class SequenceSet(Sequence[Letters]):
         some = self.starts[numbers], self.ends[numbers]
         return SequenceSet.of(self.letters, *some, lent=self._lent)
 
+    def alone(self) -> SequenceSet:
+        """The same, at least one, without names and with no other letters: those where they are, if
+        the sequences follow each other there, else a copy."""
+        begin = np.append(0, np.flatnonzero(self.starts[1:] != self.ends[:-1]) + 1)
+        runs = self.starts[begin], self.ends[np.append(begin[1:], len(self)) - 1]
+        parts = [self.read(*run) for run in zip(*(one.tolist() for one in runs), strict=True)]
+        ends = self.lengths.cumsum()
+        letters = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return SequenceSet.of(letters, ends - self.lengths, ends)
+
     def _places(self, value: Any) -> list[int]:
         """The numbers of the sequences that have the letters of ``value``."""
         try:

@@ -26,6 +26,7 @@ from pysw_cl.engines.search.mixed import limit
 from pysw_cl.engines.search.vector import Streams
 from pysw_cl.folders import kernel_source
 from pysw_cl.planning import search
+from pysw_cl.planning.pair_batch import filled
 from pysw_cl.scoring.scoring import Scoring, cached_scoring
 
 Letters = NDArray[np.uint8]
@@ -131,7 +132,7 @@ def test_streams_have_each_subject_once() -> None:
             ends = np.concatenate([[0], np.cumsum(lengths)])[streams.bounds]
             lanes = np.diff(ends).reshape(-1, 64)
             assert (lanes.max(1) * 64 == streams.letters).all()
-            cuts = streams.cuts(5000)
+            cuts = filled(streams.letters, 5000)
             assert cuts[0] == 0 and cuts[-1] == len(lanes) and cuts == sorted({*cuts})
 
 

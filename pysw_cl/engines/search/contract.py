@@ -21,13 +21,6 @@ Scores = NDArray[np.int32]
 CellsDone = Callable[[int], None]
 
 
-def part_of(sequences: SequenceSet, first: int, stop: int) -> SequenceSet:
-    """The sequences from ``first`` up to ``stop``, with their letters alone."""
-    starts, ends = sequences.starts[first:stop], sequences.ends[first:stop]
-    letters = sequences.read(int(starts[0]), int(ends[-1]))
-    return SequenceSet.of(letters, starts - starts[0], ends - starts[0])
-
-
 class SearchEngine:
     """Searches on one or more devices, with a scoring, mode and free ends, which it is made with.
     One thread at a time calls it.  Sequences have any lengths, but no score leaves 32 bits: who

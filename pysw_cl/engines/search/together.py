@@ -18,7 +18,7 @@ import numpy as np
 from ...errors import DeviceError, RecomputedWarning, warn
 from ...sequences.alphabet import Letters
 from ...sequences.sequence_set import SequenceSet
-from .contract import CellsDone, Scores, SearchEngine, part_of
+from .contract import CellsDone, Scores, SearchEngine
 
 #: Queries that a device may be ahead of the slowest one, at least and at most, and bytes of scores.
 LEAST_AHEAD, MOST_AHEAD, AHEAD_BYTES = 4, 64, 1 << 24
@@ -56,7 +56,7 @@ class Member:
     def measure(self, subjects: SequenceSet, query: Letters) -> None:
         """Find the speed, by the beginning of a query and the shortest subjects."""
         first = int(np.searchsorted(subjects.starts[:-1], subjects.ends[-1] - PIECE))
-        piece, query = part_of(subjects, first, len(subjects)), query[:QUERY]
+        piece, query = subjects[first:].alone(), query[:QUERY]
         held = self.engine.hold(piece)
         took = list[float]()
         while len(took) < 4 or sum(took) < MEASURED:
@@ -195,7 +195,7 @@ class TogetherSearch(SearchEngine):
             began, first = perf_counter(), 0
             for member, stop in self._shares(subjects):
                 if stop > first:
-                    held.shares.append(Share(member, first, part_of(subjects, first, stop)))
+                    held.shares.append(Share(member, first, subjects[first:stop].alone()))
                 first = max(first, stop)
             full = self._each([(one.member, one.hold) for one in held.shares])
         held.seconds, held.lost = perf_counter() - began, 0.0

@@ -18,7 +18,7 @@ from ...opencl.buffers import Buffers
 from ...opencl.device import Runtime
 from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.lane_sets import LANE_SETS, WIDE
-from ...planning.pair_batch import LONGEST
+from ...planning.pair_batch import LONGEST, filled
 from ...scoring.scoring import Scoring
 from ...sequences.alphabet import PIECE, Letters
 from ...sequences.sequence_set import SequenceSet
@@ -89,13 +89,6 @@ class Streams:
         bounds = np.concatenate([[0], np.cumsum(np.array(counts, np.int32))]).astype(np.int32)
         taken = np.asarray(numbers, np.int32)[np.array(order, np.int64)]
         return cls(taken, bounds, np.array(letters, np.int64))
-
-    def cuts(self, most: int) -> list[int]:
-        """The first group of each launch of about ``most`` letters, and the number of all."""
-        ends = np.cumsum(self.letters)
-        launch = (ends - 1) // max(1, most)
-        firsts = np.flatnonzero(np.diff(launch, prepend=-1))
-        return [*firsts.tolist(), len(ends)]
 
 
 @dataclass(eq=False)
@@ -235,7 +228,7 @@ class VectorSearch(SearchEngine):
             ends=self.ends,
         )
         sums = np.concatenate([[0], np.cumsum(held.lengths[streams.order])])
-        for first, stop in pairwise(streams.cuts(LAUNCHED // m)):
+        for first, stop in pairwise(filled(streams.letters, LAUNCHED // m)):
             counter = buffers.of(np.array([first], np.int32))
             self.runtime.wait(kernel.bind(groups=stop, counter=counter).launch(workers, 1))
             span = streams.bounds[[first * lanes, stop * lanes]]

@@ -194,7 +194,7 @@ class WavefrontEngine(Engine):
         letters = View(np.concatenate(queries)), View(np.concatenate(targets))
         about = self.runtime, given, source.file, self._room, self.note_memory
         with WavefrontTileBatch(*about, *letters, row) as batch:
-            sizes = [int(batch.moves_bytes(*part.area.shape)) for part in parts]
+            sizes = np.array([batch.moves_bytes(*part.area.shape) for part in parts], np.int64)
             share = int(tuning.moves_share * self.runtime.facts.memory)
             most = min(max(tuning.gpu_moves, share), batch.most_bytes)
             cuts = pairwise(filled(sizes, most))
