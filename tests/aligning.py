@@ -17,7 +17,7 @@ from whole_reference import align_reference
 import pysw_cl
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.planning.lane_sets import LANE_SETS
-from pysw_cl.planning.plan_fields import FORMS
+from pysw_cl.planning.plan import FORMS
 from pysw_cl.scoring.scoring import Scoring
 
 NO_FREE_ENDS: FreeEnds = (False, False, False, False)

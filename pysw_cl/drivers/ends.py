@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from ..planning.geometry import tile_shape
 from ..planning.path_grid import special_lines
-from ..planning.plan_fields import tile_shape
 from ..planning.sections import span
 from ..results.pair_paths import runs_of
 from ..tiles.contract import BoxEnd, Engine

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..planning.execution import Execution, HeldWhole
+from ..planning.geometry import tile_shape
 from ..planning.path_grid import grid_places
-from ..planning.plan_fields import tile_shape
 from ..results.cigar import DIAGONAL, QUERY, TARGET
 from ..results.stats import Stats
 from ..sequences.view import Pairs

@@ -16,8 +16,7 @@ from ..planning.facts import DeviceFacts
 from ..planning.lane_sets import LANE_SETS, LaneSet
 from ..planning.model.times import GENERIC, Machine
 from ..planning.parameters import SPACE
-from ..planning.plan import Plan
-from ..planning.plan_fields import OWN
+from ..planning.plan import OWN, Plan
 
 #: The part of its memory that any path may take on a device that computes tiles ahead.
 PATH_SHARE = 1 / 32

@@ -20,7 +20,7 @@ from .program import (
     program_of,
     seldom_waits,
 )
-from .sections import Sections, first_overlap, sections_of, sooner_by_rows, span
+from .sections import Sections, filling, first_overlap, sections_of, sooner_by_rows, span
 from .sizes import bus_bytes, sharing_warps, warps_of
 
 
@@ -293,7 +293,7 @@ def cut(tile: TileShape, given: Given, narrow: str | None) -> Sections | None:
         return None
     if given.local and tile.best and not tile.collects:
         mixed = mixed_plan(plan, scoring, tile)
-        if mixed is not None and mixed.tile_cost(m, n) < plan.cut_cost(found.cut, m, n):
+        if mixed is not None and mixed.tile_cost(m, n) < found.cut.cost(plan, m, n):
             return None  # strips of lanes of 11 bits are sooner done
     # in so many an alignment of all rows meets few ends
     few = int(n / max(1, plan.tuning.sections.least_aspect * m))
@@ -330,7 +330,7 @@ def _in_sections(tile: TileShape, given: Given, sections: Sections) -> InSection
     grid = Grid(*tile.size, plan.B, plan.T, plan.alpha, "ticketed")
     letters = scoring.matrix.shape[1] + 1
     # sections that share a group have one as long as each
-    at_once = min(plan.B, grid.strips * int(plan.whole(sections.count, plan.B)))
+    at_once = min(plan.B, grid.strips * int(filling(plan, sections.count, plan.B)))
     shared = sharing_warps(plan.lane_set, letters, plan.T, plan.alpha, plan.chunk)
     warps = warps_of(plan.lane_set, device, at_once, shared)
     strip_groups = warps * -(-at_once // warps)

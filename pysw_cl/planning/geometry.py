@@ -8,16 +8,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, chain, cycle, islice, pairwise
+from math import isqrt
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..sequences.view import Pairs
+from .parameters import SPACE
 
 SHORT, LONG = 0, 1
 #: Tiles for each device down and across, where several compute them; lanes of low ones are low.
 SPREAD = 2, 12
+#: Longest side of a tile unless a plan says otherwise.
+LONGEST_SIDE: int = SPACE["sweep.longest_side"].default  # type: ignore[assignment]
 S = TypeVar("S")
 
 
@@ -202,6 +206,20 @@ class TileRows(NamedTuple):
 def may_be_wide(rows: int, columns: int, shape: tuple[int, int]) -> bool:
     """Are so many rows no wider than tiles of this ``shape``, or of no more cells?"""
     return columns <= shape[1] or rows * columns <= shape[0] * shape[1]
+
+
+def tile_shape(
+    m: int, n: int, cells: int, device_rows: int = 0, longest: int = LONGEST_SIDE
+) -> tuple[int, int]:
+    """Rows and columns of tiles of at most ``cells`` cells and no side over ``longest``: squares if
+    the matrix allows.  If ``cells`` allows tiles of the longest sides, but the matrix is longer,
+    they have ``device_rows`` rows, which keep the device busy, and are as wide as allowed, because
+    few groups have work in a tile's first and last columns."""
+    if cells >= longest**2 and max(m, n) > longest and m > device_rows > 0:
+        return device_rows, max(1, min(n, cells // device_rows))
+    rows = min(m, max(1, isqrt(cells)))
+    columns = max(1, min(n, cells // rows, longest))
+    return max(1, min(m, cells // columns, longest)), columns
 
 
 def spread(shape: tuple[int, int], m: int, n: int, devices: int) -> tuple[int, int]:

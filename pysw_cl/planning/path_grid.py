@@ -9,10 +9,9 @@ from math import isqrt, lcm
 
 from ..scoring.scoring import Scoring
 from .facts import DeviceFacts
-from .geometry import cuts
+from .geometry import cuts, tile_shape
 from .parameters import SpeculationTuning, TracebackTuning, Tuning
 from .plan import MOVES_CHUNK, Plan
-from .plan_fields import tile_shape
 from .sizes import COMPRESSED_CELL_BYTES, GROUP_CELLS, bus_bytes, state_bytes
 
 #: Special columns are multiples of this: turns of 11-bit lanes end with even ones (mixed.clh).

@@ -6,24 +6,34 @@ Costs are counts (columns of strips, blocks, waits) times the times of the devic
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import gcd
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from ..errors import PlanError, shown
 from ..scoring.scoring import Scoring
+from . import parameters
 from .facts import DeviceFacts
-from .geometry import TileShape
-from .lane_sets import LANE_SETS
-from .model.times import CUT, STRIP_ROW, Count, Line, Wave, lag_of
-from .parameters import SPACE, Parameter, parameters_of
-from .plan_fields import PlanFields
+from .geometry import TileShape, tile_shape
+from .lane_sets import LANE_SETS, LaneSet
+from .model.times import GENERIC, STRIP_ROW, Count, Machine, Wave, lag_of
+from .parameters import SPACE, Parameter, Tuning, parameters_of, tunable
 from .sizes import moves_bytes
 
 P = TypeVar("P", bound="Plan")
+#: The version of stored plans; no other can be read.
+VERSION = 3
+#: The forms of the wavefront.
+FORMS = ("ticketed", "two-phase")
+#: Bytes of local memory of a lane at most.
+LANE_BYTES = 24
+#: The field that is not stored, and all that are no wishes.
+PASSING = "machine"
+OWN = ("device", "alpha_fixed", "B_fixed", "tuning", PASSING)
 #: Columns of a block where moves are stored: few, because the strip below waits for a block.
 MOVES_CHUNK = 32
 #: The same at most beside a query profile in local memory, whose rest holds the blocks.
@@ -33,21 +43,8 @@ _kept: dict[tuple[Any, ...], list[tuple[float, int, int]]] = {}
 MOST_KEPT = 4096
 
 
-class Cut(NamedTuple):
-    """Sections of a tile, and the groups that sweep them.  Of many ways to cut it: arrays."""
-
-    alpha: Count
-    B: Count
-    chunk: Count
-    sections: Count
-    #: Columns that each also sweeps left of its first.
-    overlap: Count
-    #: Need their first columns no comparison with the section before?
-    proven: Count
-
-
 @dataclass(frozen=True, repr=False)
-class Plan(PlanFields):
+class Plan:
     """What a job runs on; prints as one line.
 
     ``B``: work-groups in flight, that is blocks of an external diagonal or strips swept at once; at
@@ -60,6 +57,164 @@ class Plan(PlanFields):
 
     This is the wavefront engine's plan.  Another engine has a subclass beside it, with its own
     defaults, which says what the fields mean there (:mod:`pysw_cl.engines.registry`)."""
+
+    engine: str = "wavefront"
+    device: str = ""
+    lanes: str = "vector"
+    form: str = "ticketed"
+    B: int = tunable(
+        2, 1, 1 << 20, "enough groups hide latency", "the state of all groups is kept in memory"
+    )
+    T: int = tunable(
+        64, 1, 1024, "it is a vector or a warp", "one of the values that the lane set allows"
+    )
+    alpha: int = tunable(
+        16, 1, 64, "a row costs less in a longer lane", "the rows are kept in registers"
+    )
+    chunk: int = tunable(
+        256, 1, 1 << 24, "reports cost little", "kernels add it to a column number in 32 bits"
+    )
+    tile_cells: int = tunable(1 << 33, 1, 1 << 62, "a tile is one report: a second of a CPU")
+    traceback_tile_cells: int = tunable(
+        1 << 24, 1, 1 << 62, "4 bits of moves a cell: 8 MiB", "moves have to fit the device"
+    )
+    alpha_fixed: bool = False
+    B_fixed: bool = False
+    tuning: Tuning = field(default_factory=lambda: parameters.usual)
+    #: What is known of the device's speed, which no wish changes and which is not stored.
+    machine: Machine = field(default=GENERIC, compare=False, repr=False)
+
+    forms: ClassVar[tuple[str, ...]] = FORMS
+
+    def tile_shape(self, m: int, n: int) -> tuple[int, int]:
+        """Rows and columns of the tiles of an m x n matrix."""
+        longest, sections = self.tuning.sweep.longest_side, self.tuning.sections
+        if m <= min(sections.most_rows, longest):
+            longest = max(longest, sections.longest_row)
+        return tile_shape(m, n, self.tile_cells, self.device_rows, longest)
+
+    @cached_property
+    def strip_rows(self) -> int:
+        return self.T * self.alpha
+
+    def may_be_cut(self, m: int, n: int) -> bool:
+        """Do strips of m x n cells take so long that another kernel is worth its build?"""
+        return -(-m // self.strip_rows) * self.strip_rows * n >= self.tuning.sections.least_cells
+
+    @property
+    def captures_inside(self) -> bool:
+        """Are special rows and columns captured inside a tile of strips?"""
+        return self.form == "ticketed"
+
+    @property
+    def device_rows(self) -> int:
+        """Rows of a tile that gives every work-group a strip."""
+        return self.B * self.strip_rows
+
+    @property
+    def pipeline_lag(self) -> int:
+        """Columns by which the last strip of ``device_rows`` lags behind the first."""
+        return self.B * (self.T + self.chunk)
+
+    @cached_property
+    def lane_set(self) -> LaneSet:
+        return LANE_SETS[self.lanes]
+
+    @property
+    def alphas(self) -> tuple[int, ...]:
+        """Values of alpha that tiles may be computed with; the last is the plan's own."""
+        if self.alpha_fixed or self.lane_set.narrow is None:
+            return (self.alpha,)
+        return self.lane_set.tried(self.B, self.alpha)
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """Values of B that tiles may be computed with; the last is the plan's own.  Groups that
+        wait take turns from those that share a scheduler with them.  So where few strips run at a
+        time, fewer groups are sooner done."""
+        if self.alpha_fixed or self.B_fixed or self.lane_set.narrow is None:
+            return (self.B,)
+        return self.machine.groups(self.B)
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """Values of ``chunk``: strips wait less for shorter blocks, but blocks take time, too."""
+        early = self.lane_set.early_chunk
+        if self.alpha_fixed or early is None or early >= self.chunk:
+            return (self.chunk,)
+        return early, self.chunk
+
+    def overrides(self) -> dict[str, Any]:
+        """The mapping with which `make_plan` makes this plan again, on any device."""
+        names = [f.name for f in fields(self) if f.name not in OWN]
+        return {name: getattr(self, name) for name in names} | self.tuning.changed
+
+    def facts(self) -> dict[str, Any]:
+        """The plan as JSON can hold it."""
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != PASSING}
+        return {**values, "tuning": self.tuning.changed, "version": VERSION}
+
+    @classmethod
+    def of_facts(cls: type[P], facts: Mapping[str, Any]) -> P:
+        """The plan that `facts` stored.  Raises PlanError: another version, or an unknown name."""
+        version = facts.get("version")
+        if version != VERSION:
+            raise PlanError(
+                f"a stored plan has version {shown(version)}; this pysw-cl reads version {VERSION}"
+            )
+        values = {name: value for name, value in facts.items() if name != "version"}
+        unknown = sorted(set(values) - {f.name for f in fields(cls) if f.name != PASSING})
+        if unknown:
+            raise PlanError(f"a stored plan has a field {unknown[0]!r} that no plan has")
+        tuning = Tuning().with_values(values.pop("tuning", {}))
+        return cls(**values, tuning=tuning)
+
+    def check_on(self, device: DeviceFacts | None) -> None:
+        """Raise PlanError for a bad field, or if the device (None: any) cannot run this plan."""
+        own: Any = type(self)  # mypy looks for its hash among the fields
+        for name, one in (parameters_of(Plan) | parameters_of(own)).items():
+            one.checked(getattr(self, name))
+        if self.lanes not in tuple(LANE_SETS):
+            known = ", ".join(LANE_SETS)
+            raise PlanError(f"plan: lanes {self.lanes!r} do not exist; there are {known}")
+        for said in self.wrong_on(device):
+            raise PlanError(f"plan: {said}")
+
+    def wrong_on(self, device: DeviceFacts | None) -> Iterator[str]:
+        """Why the engine cannot run this plan on the device (None: on any)."""
+        lanes, T = self.lanes, self.T
+        if self.form not in self.forms:
+            known = ", ".join(self.forms)
+            yield f"form {self.form!r} does not exist for {self.engine}; there are {known}"
+        lane_set = self.lane_set
+        if T not in lane_set.T:
+            yield f"{lanes} runs T in {lane_set.T}, not {T}"
+        if device is None:
+            return
+        name, why, per_item = device.name, device.why, lane_set.per_item
+        if lanes in device.refused_lanes:
+            yield f"{lanes} lanes are not for {name}: {why['refused_lanes']}"
+        if device.least_T > T:
+            yield f"T is at least {device.least_T} on {name}, not {T}: {why['least_T']}"
+        if per_item is None:
+            return
+        if device.most_items < lane_set.group(T):
+            yield f"{name} runs at most {device.most_items} work-items a group, T is {T}"
+        warp = per_item * device.warp_width
+        if lane_set.of_warps and warp != T:
+            width = f"{per_item} a work-item of a warp"
+            yield f"{lanes} lanes are {width}: on {name} T is {warp}, not {T}"
+        if device.local_bytes < LANE_BYTES * T:
+            yield f"T={T} needs {LANE_BYTES * T} bytes of local memory"
+
+    def __repr__(self) -> str:
+        return f"<Plan {self}>"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.engine} on {self.device or 'any device'}: {self.lanes} lanes, {self.form}, "
+            f"B={self.B} T={self.T} alpha={self.alpha}"
+        )
 
     def in_form(self, form: Any, device: DeviceFacts | None) -> Plan:
         """This plan of a device (None: of any), with the defaults of a form that has its own."""
@@ -135,7 +290,7 @@ class Plan(PlanFields):
         fits = self.for_moves(m, n)
         return int(moves_bytes(m, n, fits.T, fits.alpha))
 
-    # What tiles cost: in seconds on the device, those in sections in the unit of others
+    # What tiles cost: in seconds on the device
 
     def ways(self, alphas: Sequence[int], m: int, n: int) -> list[tuple[float, int, int]]:
         """For each alpha the least cost of a tile of m x n cells without moves, and the B and chunk
@@ -197,12 +352,6 @@ class Plan(PlanFields):
         strips, shared = -(-m // (self.T * alpha)), self.lane_set.shares_strips(self.form)
         return self.machine.wave(strips, B, n + self.T, lag_of(self.T, chunk, n), shared)
 
-    def cut_cost(self, cut: Cut, m: int, n: int) -> Count:
-        """The cost of a tile of m x n cells in sections."""
-        wave, checks = self.side_by_side(cut, m, n), (cut.sections - 1) * m
-        checking = checks * (1 - cut.proven) * self.machine.of("call").get("check", 0.0)
-        return self._section_line(cut, wave.share).seconds(wave, cut.chunk) + checking
-
     def rows_cost(self, rows: int) -> float:
         """The cost of the rows of all strips of a tile where a group has a core to itself: lanes
         enter a strip and leave it.  It is not in other costs, as it is the same for any alpha."""
@@ -210,36 +359,6 @@ class Plan(PlanFields):
             return 0.0
         own = self.machine.of(f"{self.engine}/{self.lanes}").get(STRIP_ROW, 0.0)
         return own * rows / (self.T * self.B)
-
-    def side_by_side(self, cut: Cut, m: int, n: int) -> Wave:
-        """The strips of sections: those of different ones run at once, those of one in turn."""
-        strips, width = -(-m // (self.T * cut.alpha)), -(-n // cut.sections) + cut.overlap + self.T
-        sections, lag = self.whole(cut.sections, cut.B), lag_of(self.T, cut.chunk, width)
-        return self.machine.side_by_side(strips, sections, cut.B, width, lag)
-
-    def rounds(self, cut: Cut, m: int) -> Count:
-        """About how many strips each group best takes of sections: arrays.  ``cut``: ways to cut a
-        tile; its sections do not count.  In R rounds there are ``R B / strips`` sections, so groups
-        sweep R overlaps, and ``strips / R`` strips of a section follow each other."""
-        strips, overlap = -(-m // (self.T * cut.alpha)), cut.overlap + self.T
-        line = self._section_line(cut, self.machine.share(cut.B))
-        lag, pace = lag_of(self.T, cut.chunk, overlap), line.pace(0, cut.chunk)
-        return np.sqrt(strips * (lag * pace + line.hop) / (overlap * pace + line.turn))
-
-    def _section_line(self, cut: Cut, share: Count) -> Line:
-        """What strips of sections take, of which so many share a scheduler."""
-        pace = self.machine.pace(f"{self.engine}/{self.lanes}/{CUT}")
-        return (pace.lines if isinstance(cut.alpha, np.ndarray) else pace.line)(cut.alpha, share)
-
-    def shared_sections(self, B: Count) -> Count:
-        """Neighbouring sections that share a work-group, if B strips are swept at once."""
-        shared, schedulers = self.lane_set.shared_sections, self.machine.schedulers
-        return shared * -(-B // schedulers) if shared > 1 and schedulers else B // B
-
-    def whole(self, sections: Count, B: Count) -> Count:
-        """So many sections, or more, so that those that share a group fill all groups."""
-        shared = self.shared_sections(B)
-        return -(-sections // shared) * shared
 
 
 @dataclass(frozen=True, repr=False)
@@ -251,9 +370,6 @@ class StriplessPlan(Plan):
     #: No row is computed ahead of another.
     pipeline_lag = 0
     captures_inside = False
-
-    def moves_cost(self, alpha: int, m: int, n: int) -> float:
-        return float(m * n)
 
     def moves_bytes(self, m: int, n: int) -> int:
         """4 bits a cell."""

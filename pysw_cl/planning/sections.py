@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise, product
 from math import log2
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..scoring.scoring import Scoring
-from .model.times import Count, Machine
-from .plan import Cut, Plan
+from .model.times import CUT, Count, Line, Machine, Wave, lag_of
+from .plan import Plan
 
 Numbers = NDArray[np.int64]
 
@@ -29,6 +30,58 @@ Asked = tuple[int, int, int | None, int, tuple[int, ...], bool, int]
 KEPT = 4096
 #: Numbers of rounds that are tried: beside the one that is best by a formula, and times it.
 NEAR, FAR = np.arange(-8, 9)[:, None], np.geomspace(1 / 4, 4, 17)[:, None]
+
+
+class Cut(NamedTuple):
+    """Sections of a tile, and the groups that sweep them.  Of many ways to cut it: arrays."""
+
+    alpha: Count
+    B: Count
+    chunk: Count
+    sections: Count
+    #: Columns that each also sweeps left of its first.
+    overlap: Count
+    #: Need their first columns no comparison with the section before?
+    proven: Count
+
+    def cost(self, plan: Plan, m: int, n: int) -> Count:
+        """The cost of a tile of m x n cells so."""
+        wave, checks = self.wave(plan, m, n), (self.sections - 1) * m
+        checking = checks * (1 - self.proven) * plan.machine.of("call").get("check", 0.0)
+        return self._line(plan, wave.share).seconds(wave, self.chunk) + checking
+
+    def wave(self, plan: Plan, m: int, n: int) -> Wave:
+        """The strips of sections: those of different ones run at once, those of one in turn."""
+        strips = -(-m // (plan.T * self.alpha))
+        width = -(-n // self.sections) + self.overlap + plan.T
+        sections, lag = filling(plan, self.sections, self.B), lag_of(plan.T, self.chunk, width)
+        return plan.machine.side_by_side(strips, sections, self.B, width, lag)
+
+    def rounds(self, plan: Plan, m: int) -> Count:
+        """About how many strips each group best takes of sections, whose number does not count:
+        arrays.  In R rounds there are ``R B / strips`` sections, so groups sweep R overlaps, and
+        ``strips / R`` strips of a section follow each other."""
+        strips, overlap = -(-m // (plan.T * self.alpha)), self.overlap + plan.T
+        line = self._line(plan, plan.machine.share(self.B))
+        lag, pace = lag_of(plan.T, self.chunk, overlap), line.pace(0, self.chunk)
+        return np.sqrt(strips * (lag * pace + line.hop) / (overlap * pace + line.turn))
+
+    def _line(self, plan: Plan, share: Count) -> Line:
+        """What strips of sections take, of which so many share a scheduler."""
+        pace = plan.machine.pace(f"{plan.engine}/{plan.lanes}/{CUT}")
+        return (pace.lines if isinstance(self.alpha, np.ndarray) else pace.line)(self.alpha, share)
+
+
+def shared_sections(plan: Plan, B: Count) -> Count:
+    """Neighbouring sections that share a work-group, if B strips are swept at once."""
+    shared, schedulers = plan.lane_set.shared_sections, plan.machine.schedulers
+    return shared * -(-B // schedulers) if shared > 1 and schedulers else B // B
+
+
+def filling(plan: Plan, sections: Count, B: Count) -> Count:
+    """So many sections, or more, so that those that share a group fill all groups."""
+    shared = shared_sections(plan, B)
+    return -(-sections // shared) * shared
 
 
 @dataclass(frozen=True)
@@ -50,7 +103,7 @@ class Sections:
 
     def cost(self, m: int, n: int) -> Count:
         """What a tile of m x n cells costs so."""
-        return self.plan.cut_cost(self.cut, m, n) + self.plan.rows_cost(m * self.count)
+        return self.cut.cost(self.plan, m, n) + self.plan.rows_cost(m * self.count)
 
 
 @dataclass(frozen=True)
@@ -130,7 +183,7 @@ def _soonest(plan: Plan, asked: Asked, seconds: float) -> Cut | None:
     sections at most.  Fewer would be wider, so only so many are tried, for R about the best one."""
     m, n, span, overlap, _, _, most = asked
     tuning, (alpha, B, chunk) = plan.tuning.sections, _every(plan.alphas, plan.groups, plan.chunks)
-    strips, shared = -(-m // (plan.T * alpha)), plan.shared_sections(B)
+    strips, shared = -(-m // (plan.T * alpha)), shared_sections(plan, B)
     # the most sections that need no comparison, and the most that need one
     share = min(tuning.most_share, tuning.most_overlap)
     most_proven = 0 if span is None else min(most, int(share * n / span))
@@ -143,7 +196,7 @@ def _soonest(plan: Plan, asked: Asked, seconds: float) -> Cut | None:
         wanted, highest = 0, max(most_proven, min(most, longest))
         first, last = -(-2 * strips // B), -(-highest * strips // B)
         shortest = min(overlap, span) if most_proven > 1 else overlap
-        about = plan.rounds(Cut(alpha, B, chunk, 0, shortest, 0), m).clip(first, last)
+        about = Cut(alpha, B, chunk, 0, shortest, 0).rounds(plan, m).clip(first, last)
         tried = np.vstack((about + NEAR, about * FAR, last)).astype(np.int64).clip(first, last)
         counts = np.minimum(tried * B // strips, highest)
         counts = np.vstack((counts, np.full_like(last, most_proven)))
@@ -155,7 +208,7 @@ def _soonest(plan: Plan, asked: Asked, seconds: float) -> Cut | None:
     counts, alpha, B, chunk = (one[able] for one in np.broadcast_arrays(counts, alpha, B, chunk))
     proven = counts <= most_proven
     ways = Cut(alpha, B, chunk, counts, np.where(proven, span, overlap), proven)
-    costs = plan.cut_cost(ways, m, n)
+    costs = ways.cost(plan, m, n)
     if costs.min() >= seconds:
         return None
     tied = np.flatnonzero(costs == costs.min())

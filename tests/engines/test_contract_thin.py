@@ -15,7 +15,7 @@ from pysw_cl.engines.plans import make_plan
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.opencl.device import get_runtime
-from pysw_cl.planning.plan_fields import FORMS
+from pysw_cl.planning.plan import FORMS
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.tiles.edges import Border
 from pysw_cl.tiles.tile import TileJob

@@ -280,7 +280,7 @@ def test_the_number_of_sections_that_costs_least() -> None:
     found = sections_of(plan, 100_000, 100_000, None, 256, (), False, MANY)
     assert found is not None
     costs = {
-        count: plan.cut_cost(replace(found, cuts=(0,) * (count + 1)).cut, 100_000, 100_000)
+        count: replace(found, cuts=(0,) * (count + 1)).cut.cost(plan, 100_000, 100_000)
         for count in range(2, 100_000 // plan.tuning.sections.least_columns + 1)
     }
     assert costs[found.count] <= 1.001 * min(costs.values())

@@ -35,7 +35,7 @@ from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.opencl.quirks import QUIRKS, traits_of
 from pysw_cl.planning.facts import DeviceTraits
 from pysw_cl.planning.lane_sets import LANE_SETS
-from pysw_cl.planning.plan_fields import FORMS
+from pysw_cl.planning.plan import FORMS
 
 A, B = "ACGTTACGATTGCA", "ACGTACGATAGCA"
 

@@ -14,10 +14,10 @@ from pysw_cl.planning.choose import cut
 from pysw_cl.planning.facts import UNLIMITED
 from pysw_cl.planning.geometry import TileShape
 from pysw_cl.planning.model.times import CUT, GENERIC
-from pysw_cl.planning.plan import Cut, Plan
+from pysw_cl.planning.plan import Plan
 from pysw_cl.planning.profiles.profile import profile_for
 from pysw_cl.planning.program import Given, Seen
-from pysw_cl.planning.sections import _soonest, first_overlap, sections_of, span
+from pysw_cl.planning.sections import Cut, _soonest, first_overlap, sections_of, span
 from pysw_cl.scoring.scoring import Scoring, make_scoring
 
 #: A scoring, and the score file of its narrow lanes.
@@ -54,7 +54,7 @@ def every_way(
     every = Cut(*np.concatenate(found, axis=1))
     if not len(every.sections):
         return float("inf")
-    return float(plan.cut_cost(every, m, n).min())
+    return float(every.cost(plan, m, n).min())
 
 
 def sizes(seed: int, count: int) -> Iterator[tuple[int, int]]:
@@ -83,7 +83,7 @@ def test_no_other_way_costs_much_less(scored: tuple[Scoring, str], spans: bool) 
         if found is None:
             assert least >= limit, (m, n)
             continue
-        cost = plan.cut_cost(found.cut, m, n)
+        cost = found.cut.cost(plan, m, n)
         assert least <= cost <= 1.01 * least, (m, n, found.cut)
         over.append(cost / least)
     assert len(over) > 60 and np.mean(over) < 1.0002
@@ -97,7 +97,7 @@ def test_few_groups_take_many_strips_each(groups: int) -> None:
         found = sections_of(plan, m, n, None, 1024, (), False, MANY)
         if found is not None:
             least = every_way(plan, m, n, None, 1024)
-            over.append(plan.cut_cost(found.cut, m, n) / least)
+            over.append(found.cut.cost(plan, m, n) / least)
     assert len(over) > 5 and max(over) < 1.01
 
 
@@ -118,10 +118,9 @@ def test_numbers_of_sections_that_leave_groups_idle_cost_no_less() -> None:
         found = sections_of(plan, m, n, None, 256, (), False, MANY)
         if found is not None:
             count = np.arange(2, n // 1024 + 1)
-            least = plan.cut_cost(
-                Cut(*np.array([(*found.cut[:3], k, 256, 0) for k in count]).T), m, n
-            ).min()
-            assert plan.cut_cost(found.cut, m, n) <= 1.005 * least, (m, n)
+            every = Cut(*np.array([(*found.cut[:3], k, 256, 0) for k in count]).T)
+            least = every.cost(plan, m, n).min()
+            assert found.cut.cost(plan, m, n) <= 1.005 * least, (m, n)
 
 
 def test_few_groups_that_are_known_to_be_faster_count() -> None:
@@ -134,7 +133,7 @@ def test_few_groups_that_are_known_to_be_faster_count() -> None:
     for m in (512, 7 * 512, 9 * 512, 60_000):
         found = sections_of(plan, m, n, None, 256, (), False, 8)
         assert found is not None
-        cost = plan.cut_cost(found.cut, m, n)
+        cost = found.cut.cost(plan, m, n)
         assert cost == every_way(plan, m, n, None, 256, 8)
 
 
@@ -146,11 +145,11 @@ def test_costs_of_many_ways_are_those_of_each() -> None:
         for count in range(2, 200)
     ]
     arrays = Cut(*np.array(ways).T)
-    found = plan.cut_cost(arrays, 70_000, 300_000)
-    assert found.tolist() == [plan.cut_cost(cut, 70_000, 300_000) for cut in ways]
+    found = arrays.cost(plan, 70_000, 300_000)
+    assert found.tolist() == [cut.cost(plan, 70_000, 300_000) for cut in ways]
     proven = [cut._replace(proven=True) for cut in ways]
-    found = plan.cut_cost(Cut(*np.array(proven).T), 70_000, 300_000)
-    assert found.tolist() == [plan.cut_cost(cut, 70_000, 300_000) for cut in proven]
+    found = Cut(*np.array(proven).T).cost(plan, 70_000, 300_000)
+    assert found.tolist() == [cut.cost(plan, 70_000, 300_000) for cut in proven]
 
 
 def test_waves_of_many_cases_are_those_of_each() -> None:

@@ -9,7 +9,7 @@ import pytest
 from helpers import mutated
 
 import pysw_cl
-from pysw_cl.planning.plan_fields import tile_shape
+from pysw_cl.planning.geometry import tile_shape
 
 SIDE, CELLS = 1 << 23, 1 << 46
 

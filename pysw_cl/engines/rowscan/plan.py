@@ -12,8 +12,7 @@ from ...planning.geometry import TileShape, lengths
 from ...planning.lane_sets import LANE_SETS
 from ...planning.model.times import Count, Wave
 from ...planning.parameters import tunable
-from ...planning.plan import StriplessPlan
-from ...planning.plan_fields import FORMS
+from ...planning.plan import FORMS, StriplessPlan
 from ...scoring.scoring import Scoring
 from ..plans import default_plan, profiled
 

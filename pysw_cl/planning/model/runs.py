@@ -164,7 +164,7 @@ def _add(work: Work, execution: InStrips | InSections | ByRows, m: int, n: int, 
     wave = plan.wave(m, n, plan.alpha, plan.B, plan.chunk)
     if isinstance(execution, InSections):
         sections, subject = execution.sections, f"{subject}/{CUT}"
-        wave = plan.side_by_side(sections.cut, m, n)
+        wave = sections.cut.wave(plan, m, n)
         work.counts["call", "section"] += times * sections.count
         if not sections.cut.proven:
             work.counts["call", "check"] += times * (sections.count - 1) * m
