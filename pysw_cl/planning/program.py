@@ -96,7 +96,7 @@ class Given:
         bytes_do = scoring.highest <= 127 and bounds.lowest >= -128
         if fits and bytes_do and self.four():
             return "permute4"
-        pair = scoring.source.compared(bounds.worst)
+        pair = scoring.source.compared()
         if pair is not None and fits and kinds.compare(len(scoring.matrix), *pair):
             return "match"
         plan = plan.for_scores("matrix")
@@ -385,7 +385,7 @@ def mixed_macros(scoring: Scoring, widths: tuple[int, ...]) -> tuple[tuple[str, 
     """The macros of lanes of 11 bits; none without these."""
     if MIXED not in widths:
         return ()
-    pair = scoring.source.compared(scoring.bounds.worst)
+    pair = scoring.source.compared()
     assert pair is not None
     first, extend = scoring.gap_open + scoring.gap_extend, scoring.gap_extend
     return ("MATCH", pair[0]), ("MISMATCH", pair[1]), ("GAP_FIRST", first), ("GAP_EXTEND", extend)

@@ -134,7 +134,13 @@ class Scoring:
 
     @cached_property
     def source(self) -> MatrixScores:
-        return MatrixScores(self.matrix, self.match_mismatch, self.by_position)
+        """What kernels are told: scores of at least -(2 (gap_open + gap_extend) + 1).  Two gaps of
+        one letter always score more than a pair that scores less.  So scores, ends and paths of
+        every alignment stay the same, ties included."""
+        floor, pair = self.bounds.worst, self.match_mismatch
+        if pair is not None:
+            pair = (max(pair[0], floor), max(pair[1], floor))
+        return MatrixScores(np.maximum(self.matrix, np.int32(floor)), pair, self.by_position)
 
     @cached_property
     def highest(self) -> int:
@@ -268,14 +274,8 @@ class Scoring:
         return bytes(k for k in range(256) if known[k] and chr(k) not in stand_ins)
 
     def clamped(self) -> Scoring:
-        """The same scoring with substitution scores of at least -(2 (gap_open + gap_extend) + 1).
-        Two gaps of one letter always score more than such a pair.  So scores, ends and paths of
-        every alignment stay the same, ties included."""
-        floor = self.bounds.worst
-        pair = self.match_mismatch
-        if pair is not None:
-            pair = (max(pair[0], floor), max(pair[1], floor))
-        return replace(self, matrix=np.maximum(self.matrix, np.int32(floor)), match_mismatch=pair)
+        """The same scoring with the substitution scores that kernels are told."""
+        return replace(self, matrix=self.source.table, match_mismatch=self.source.pair)
 
 
 @cache

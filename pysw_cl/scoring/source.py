@@ -18,8 +18,6 @@ Table = NDArray[np.int32]
 PAD4 = 8
 #: Letters of a matrix of nucleotides at most, ambiguous ones included.
 FEW_LETTERS = 16
-#: Lower than every score.
-LOWEST = -(1 << 31)
 
 
 def letter_codes(
@@ -78,12 +76,10 @@ class MatrixScores:
     def symmetric(self) -> bool:
         return not self.positions and bool(np.array_equal(self.table, self.table.T))
 
-    def compared(self, least: int = LOWEST) -> tuple[int, int] | None:
-        """(match, mismatch), both raised to ``least``, if compare and select give every score;
-        padding is a mismatch, so that is not positive.  Else None."""
-        if self.pair is None or self.pair[1] > 0:
-            return None
-        return max(self.pair[0], least), max(self.pair[1], least)
+    def compared(self) -> tuple[int, int] | None:
+        """(match, mismatch) if compare and select give every score; padding is a mismatch, so that
+        is not positive.  Else None."""
+        return None if self.pair is None or self.pair[1] > 0 else self.pair
 
     @property
     def key(self) -> Any:
@@ -103,18 +99,14 @@ class MatrixScores:
         query, target = self.table.shape
         return (254, 253) if file == "match" else (query, PAD4 if file == "permute4" else target)
 
-    def arguments(
-        self, file: str, upload: Callable[[Table], Any], least: int = LOWEST, lift: int = 0
-    ) -> dict[str, Any]:
+    def arguments(self, file: str, upload: Callable[[Table], Any], lift: int = 0) -> dict[str, Any]:
         """The arguments of a score file, by name: numbers, and what ``upload`` makes of an array.
-        ``least``: lower scores are raised to it.  ``lift``: what the skew adds to a diagonal step.
-        A table has one more row and column, for padding, whose scores are not positive."""
+        ``lift``: what the skew adds to a diagonal step.  A table has one more row and column, for
+        padding, whose scores are not positive."""
         if file == "match":
-            pair = self.compared(least)
-            assert pair is not None
-            return {"match": pair[0], "mismatch": pair[1], "lift": lift}
-        padded = self._padded if least == LOWEST else np.maximum(self._padded, least)
-        q, t = padded.shape
+            assert self.pair is not None
+            return {"match": self.pair[0], "mismatch": self.pair[1], "lift": lift}
+        padded, (q, t) = self._padded, self._padded.shape
         if file == "matrix":
             return {"matrix": upload(padded.ravel()), "wide": t, "lift": lift}
         words = np.zeros((q, 4), np.int8)

@@ -8,32 +8,32 @@ import pytest
 from pysw_cl.scoring.scoring import Scoring, make_scoring
 
 SCORINGS = [make_scoring(), make_scoring((2, 1)), make_scoring("BLOSUM62"), make_scoring((0, -9))]
+#: With gaps so cheap that low scores are raised.
+CHEAP = [make_scoring(sub_score, (1, 2)) for sub_score in ((2, -9), "PAM30")]
 
 
-@pytest.mark.parametrize("scoring", SCORINGS)
-@pytest.mark.parametrize("least", [-7, -(1 << 31)])
-def test_arguments_are_the_table_and_padding_that_does_not_gain(
-    scoring: Scoring, least: int
-) -> None:
-    source = scoring.source
-    arguments, table = source.arguments("matrix", np.asarray, least, 5), scoring.matrix
+@pytest.mark.parametrize("scoring", [*SCORINGS, *CHEAP])
+def test_arguments_are_the_table_and_padding_that_does_not_gain(scoring: Scoring) -> None:
+    source, least = scoring.source, -7 if scoring in CHEAP else -(1 << 31)
+    arguments, table = source.arguments("matrix", np.asarray, 5), scoring.matrix
+    assert (table.min() < least) == (scoring in CHEAP)
     padded = arguments["matrix"].reshape(-1, arguments["wide"])
     assert (padded[:-1, :-1] == np.maximum(table, least)).all()
     assert max(padded[-1].max(), padded[:, -1].max()) <= 0 and arguments["lift"] == 5
     assert source.pads("matrix") == table.shape
     assert source.sizes("matrix") == (padded.nbytes, padded.shape[1])
-    pair = source.compared(least)
+    pair = source.compared()
     if pair is None:
         assert source.file == "matrix"
     else:
         equal = np.eye(len(table), dtype=bool)
         assert (np.where(equal, *pair) == padded[:-1, :-1]).all() and source.file == "match"
-        assert source.arguments("match", np.asarray, least) == {
+        assert source.arguments("match", np.asarray) == {
             "match": pair[0],
             "mismatch": pair[1],
             "lift": 0,
         }
-        words = source.arguments("permute4", np.asarray, least, 1)["words"]
+        words = source.arguments("permute4", np.asarray, 1)["words"]
         assert words.nbytes == source.sizes("permute4")[0]
         assert (words.view(np.int8)[:-1] == padded[:-1, :4] + 1).all()
 

@@ -161,7 +161,7 @@ def scores_of(scoring: Scoring, score: str, skewed: bool, buffers: Buffers) -> d
         "highest": bounds.highest,
         "depth": bounds.depth,
         "limit8": bounds.limit8,
-        **source.arguments(score, buffers.constant, bounds.worst, lift),
+        **source.arguments(score, buffers.constant, lift),
     }
 
 
