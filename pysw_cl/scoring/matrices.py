@@ -61,9 +61,9 @@ _BLOSUM62_J = (-1, -2, -3, -3, -1, -2, -3, -4, -3, 3, 3, -3, 2, 0, -3, -2, -1, -
 
 
 @cache
-def matrix_lines() -> dict[str, str]:
-    """What is shipped of each matrix, by its name: its letters and its scores."""
-    text = files(__package__).joinpath("data/matrices.txt").read_text("ascii")
+def matrix_lines(file: str = "matrices") -> dict[str, str]:
+    """What a shipped file has of each matrix, by its name; "matrices": its letters and scores."""
+    text = files(__package__).joinpath(f"data/{file}.txt").read_text("ascii")
     rows = (line.partition(" ") for line in text.splitlines() if not line.startswith("#"))
     return {name: rest for name, _, rest in rows}
 

@@ -13,7 +13,7 @@ from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.scoring.statistics.fit import fitted_to
 from pysw_cl.scoring.statistics.law import ScoreStatistics
 from pysw_cl.scoring.statistics.library import LEAST, of_library
-from pysw_cl.scoring.statistics.published import TABLE, published
+from pysw_cl.scoring.statistics.published import published, table
 
 #: Raw score, letters of query and subject, what blastp 2.12 (-comp_based_stats 0 -seg no) prints of
 #: a search in 1,406,070 letters with BLOSUM62, 11 + k.
@@ -46,9 +46,8 @@ def test_published_numbers_are_those_of_blast() -> None:
 
 def test_every_row_of_the_table_is_found() -> None:
     """With its own matrix only: the names of matrices whose scores are others have none."""
-    for name, (_, _, text) in TABLE.items():
-        for row in text.split(";"):
-            opening, extend, lambda_, k, *_ = map(float, row.split())
+    for name, (_, *rows) in table().items():
+        for opening, extend, lambda_, k, *_ in rows:
             law = law_of(name, (int(opening), int(extend)))
             assert (law.lambda_, law.k) == (lambda_, k)
     for scores, gaps in (("BLOSUM62", (10, 2.5)), ("BLOSUM62", (3, 3)), ("BLOSUM80", (10, 1))):
