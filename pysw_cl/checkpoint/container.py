@@ -23,8 +23,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from functools import reduce
-from itertools import islice
+from functools import partial, reduce
+from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any, BinaryIO, NamedTuple
@@ -301,17 +301,19 @@ def writing() -> Iterator[Writer]:
 
 
 class EdgeWriter:
-    """Writes edges to a sealed file by a thread.  ``bytes``: its size, 0 until it is sealed."""
+    """Writes edges to a sealed file by a thread.  ``bytes``: its size, 0 until it is sealed.
+    ``highest``: the highest H of each edge."""
 
     def __init__(
         self, writer: Writer, path: Path, facts: Mapping[str, Any], part: str = ".part"
     ) -> None:
         self._writer, self.path, self._facts, self._part = writer, path, facts, part
-        self.bytes = 0
+        self.bytes, self.highest = 0, dict[str, int]()
         self._file: SealedWriter | None = None
 
     def put(self, name: str, start: int, edge: Edge) -> None:
         """Write the cells of an edge that follow its first ``start`` ones."""
+        self.highest[name] = max(edge.highest, self.highest.get(name, edge.highest))
         for at in range(0, len(edge), PIECE_CELLS * AT_ONCE):
             self._writer.do(self._put, name, start + at, edge.read(at, at + PIECE_CELLS * AT_ONCE))
 
@@ -345,20 +347,41 @@ class EdgeSink:
         self.file.put(self.name, start - self.first, edge.read(0, len(edge)))
 
 
-class StoredEdge(Source):
+@dataclass(frozen=True)
+class PackedEdge(Source):
+    """An edge of so many ``cells``; ``content`` gives them compressed."""
+
+    cells: int
+    content: Callable[[], bytes]
+
+    def read(self, start: int, stop: int) -> Edge:
+        return unpack_edge(self.content(), self.cells).read(start, stop)
+
+
+class Joined(Source):
+    """An edge in parts that follow each other, each with the number of cells before it."""
+
+    def __init__(self, parts: Iterable[tuple[int, Source]]) -> None:
+        self._parts = list(parts)
+
+    def read(self, start: int, stop: int) -> Edge:
+        found, at = list[Edge](), start
+        k = max(0, bisect_right(self._parts, start, key=itemgetter(0)) - 1)
+        for (first, part), (after, _) in pairwise([*self._parts[k:], (stop, self)]):
+            if first <= at < (end := min(after, stop)):
+                found.append(part.read(at - first, end - first))
+                at += len(found[-1])
+        if at < stop:
+            raise InternalError(f"cells {start} to {stop} of an edge are not on disk")
+        return reduce(Edge.joined, found) if found else Edge.unreachable(0)
+
+
+class StoredEdge(Joined):
     """The edge of a name in files, each with the number of cells before its first one."""
 
     def __init__(self, name: str, files: Iterable[tuple[int, SealedFile]]) -> None:
-        self._parts = [(at + p.start, file, p) for at, file in files for p in file.named(name)]
-
-    def read(self, start: int, stop: int) -> Edge:
-        parts, at = list[Edge](), start
-        first = max(0, bisect_right(self._parts, start, key=itemgetter(0)) - 1)
-        for before, file, piece in islice(self._parts, first, None):
-            if before <= at < stop:
-                edge = unpack_edge(file.read(piece), piece.cells)
-                parts.append(edge.read(at - before, stop - before))
-                at += len(parts[-1])
-        if at < stop:
-            raise InternalError(f"cells {start} to {stop} of an edge are not on disk")
-        return reduce(Edge.joined, parts)
+        every = ((at, file, piece) for at, file in files for piece in file.named(name))
+        super().__init__(
+            (at + piece.start, PackedEdge(piece.cells, partial(file.read, piece)))
+            for at, file, piece in every
+        )

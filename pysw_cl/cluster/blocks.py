@@ -4,22 +4,19 @@ the checkpoint, which all workers and the client see.
 A block is a tile of the client's sweep that the worker sweeps by itself, with all that its devices
 can do.  Its edges are pieces of its file, from which those below and to its right read them.  The
 file appears by a rename, so it is complete or absent.  A block that is there is not computed
-again, and one that two workers compute is right whichever file stays."""
+again, and one that two workers compute is right whichever file stays.  A worker that does not see
+the folder is sent the letters and the edges with each block, and sends back the file."""
 
 from __future__ import annotations
 
-import os
-import shutil
 import threading
 import time
 from collections.abc import Callable, Collection
 from concurrent.futures import Executor, Future
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from multiprocessing.util import Finalize
 from pathlib import Path as FilePath
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..checkpoint.container import (
@@ -37,38 +34,49 @@ from ..drivers.traceback import trace_back
 from ..engines.registry import engine_for
 from ..errors import CheckpointError, ClusterError
 from ..planning.model.cluster import for_tiles
-from ..scoring.precision import UNREACHABLE_BELOW
+from ..sequences.view import View
 from ..tiles.contract import Engine
-from ..tiles.edges import Edges, Sink, Source
+from ..tiles.edges import Border, Edge, Edges
 from ..tiles.graph import Rectangle
 from ..tiles.sweep import sweep
-from ..tiles.tile import Area, Bound, Hit, Limits, TileResult, Want
+from ..tiles.tile import Area, Bound, Hit, Limits, TileJob, TileResult, Want
 from .devices import own_device
 from .files import Corner, Cuts, Place
 from .workers import worker
 
-_own, _receiving = threading.local(), threading.Lock()
+_own = threading.local()
 #: A row and a column behind every cell.
 FAR = 1 << 40
 
 
 @dataclass(frozen=True)
 class Block:
-    """A block that may be computed; fields as in `pysw_cl.tiles.tile.TileJob`.  An edge that is
-    None lies on the border of the matrix; those of tiles that were skipped are a `Level`."""
+    """A block that may be computed: a ``tile`` whose edges are read where it is computed, from the
+    whole `Border` of the matrix or from what has its own cells; and so are its letters, if it has
+    none."""
 
     place: Place
     area: Area
-    corner: int
-    top: Source | None
-    left: Source | None
-    best: bool
-    threshold: int | None
-    after: tuple[int, int] | None
-    bottom: bool
-    right: bool
-    rows: tuple[int, ...]
-    columns: tuple[int, ...]
+    tile: TileJob
+
+    def rectangle(self) -> Rectangle:
+        """Its letters, those of the tile or in the folder."""
+        place, tile = self.place, self.tile
+        if len(tile.query):
+            return Rectangle(View(tile.query), View(tile.target), tile.scoring, tile.floor)
+        _, problem = _job_at(place.folder, place.job, place.minus, place.beat)
+        whole = Rectangle(problem.query, problem.target, problem.scoring, problem.floor)
+        return whole.inside(self.area)
+
+    def edges(self) -> tuple[Edge, Edge]:
+        """The cells above it, and those to its left."""
+        (row, row_end, column, column_end), tile = self.area, self.tile
+        sides = (tile.above, column, column_end), (tile.left, row, row_end)
+        top, left = (
+            of.read(start, end) if isinstance(of, Border) else of.read(0, end - start)
+            for of, start, end in sides
+        )
+        return top, left
 
 
 @lru_cache(2)
@@ -123,119 +131,47 @@ def facts_of(place: Place, area: Area) -> dict[str, Any] | None:
     return facts if facts["job"] == place.job and facts["area"] == list(area) else None
 
 
-def here(place: Place) -> Place:
-    """The place as this worker has it."""
-    own = place.folder if place.shared else str(own_folder(place.job))
-    return place if place.shared else replace(place, folder=own, part=own, shared=True)
-
-
-def own_folder(key: str) -> FilePath:
-    """The folder of this process for what is sent to it of a job."""
-    return _own_folders(os.getpid()) / key[:16]
-
-
-@lru_cache(1)
-def _own_folders(process: int) -> FilePath:
-    folder = mkdtemp(prefix="pysw_cl-")
-    Finalize(None, shutil.rmtree, (folder, True), exitpriority=0)  # in child processes, too
-    return FilePath(folder)
-
-
-def receive(key: str, files: dict[str, bytes]) -> None:
-    """Write the files of a job where this worker has them."""
-    with _receiving:
-        folder = own_folder(key)
-        if not folder.exists():
-            part = FilePath(mkdtemp(dir=folder.parent))
-            for name, content in files.items():
-                (part / name).write_bytes(content)
-            part.rename(folder)
-
-
-def forget(key: str) -> None:
-    """Remove the files of a job, at once: late tasks may still write to the folder."""
-    folder = own_folder(key)
-    with suppress(OSError), _receiving:
-        gone = folder.rename(f"{folder}-{time.monotonic_ns()}")
-        shutil.rmtree(gone, ignore_errors=True)
-        folder.parent.rmdir()  # of the last job
-        _own_folders.cache_clear()
-
-
-def sent_back(block: Block) -> tuple[dict[str, Any], bytes] | None:
-    """Compute a block where the client's folder is not seen: the facts, and the file.  None: this
-    worker was not sent the job yet."""
-    place = here(block.place)
-    if not FilePath(place.folder).exists():
-        return None
-    facts, path = computed(replace(block, place=place)), place.path(block.area)
-    content = path.read_bytes()
-    path.unlink()
-    return facts, content
+def sent_back(block: Block) -> tuple[dict[str, Any], bytes]:
+    """Compute a block where the client's folder is not seen: the facts, and the file."""
+    with TemporaryDirectory(prefix="pysw_cl-") as folder:
+        place = replace(block.place, part=folder)
+        facts = computed(replace(block, place=place))
+        return facts, place.path(block.area).read_bytes()
 
 
 def computed(block: Block) -> dict[str, Any]:
     """Compute a block, unless its file is there; gives the facts in it."""
-    place, area = block.place, block.area
-    _, problem = _job_at(place.folder, place.job, place.minus, place.beat)
+    place, area, tile, rectangle = block.place, block.area, block.tile, block.rectangle()
     known = facts_of(place, area)
     if known is not None:
         return known
     started, (m, n), engine = time.time(), area.shape, engine_at(place)
-    borders = problem.edges
-    top = borders.top.read(*area[2:]) if block.top is None else block.top.read(0, n)
-    left = borders.left.read(*area[:2]) if block.left is None else block.left.read(0, m)
-    own = Rectangle(problem.query, problem.target, problem.scoring, problem.floor).inside(area)
-    want, limits = Want("all" if block.best else "none", 1, block.threshold), Limits()
-    if block.after is not None:
-        least = 0 if block.threshold is None else block.threshold
-        bound = Bound(least, FAR, FAR, problem.scoring.highest)
-        limits = Limits(bound, beyond=block.after)
+    want, limits = Want("all" if tile.best else "none", 1, tile.threshold), Limits()
+    if tile.after is not None:
+        least = 0 if tile.threshold is None else tile.threshold
+        limits = Limits(Bound(least, FAR, FAR, tile.scoring.highest), beyond=tile.after)
     with writing() as writer:
         # its own name until it is complete: another worker may compute the same block
-        of = {"job": place.job, "area": area}
-        file = EdgeWriter(writer, place.path(area), of, part=_unique())
-        noted = dict[str, _Noted]()
-
-        def sink(name: str) -> Sink:
-            noted[name] = _Noted(EdgeSink(file, name))
-            return noted[name]
-
+        of, part = {"job": place.job, "area": area}, f".{worker()}-{threading.get_ident()}.part"
+        file = EdgeWriter(writer, place.path(area), of, part)
         edges = Edges(
-            block.corner,
-            top,
-            left,
-            sink("bottom") if block.bottom else None,
-            sink("right") if block.right else None,
-            {row: sink(f"row {row}") for row in block.rows},
-            {column: sink(f"column {column}") for column in block.columns},
+            tile.corner,
+            *block.edges(),
+            EdgeSink(file, "bottom") if tile.bottom else None,
+            EdgeSink(file, "right") if tile.right else None,
+            {row: EdgeSink(file, f"row {row}") for row in tile.rows},
+            {column: EdgeSink(file, f"column {column}") for column in tile.columns},
         )
-        found = sweep(engine, own, edges, want, limits, shape=engine.plan.tile_shape(m, n))
+        shape = engine.plan.tile_shape(m, n)
+        found = sweep(engine, rectangle, edges, want, limits, shape=shape)
         result = TileResult(None, None, found.hits, max(found.tops.values(), default=None))
         result.add_cost(found)
         result.pruned = found.pruned_cells
         facts, _ = result_facts(result)
-        highest = {name: one.highest for name, one in noted.items()}
         who = {"worker": worker(), "begun": started, "ended": time.time()}
-        facts |= {"highest": highest, "device_bytes": engine.peak_bytes, **who}
+        facts |= {"highest": file.highest, "device_bytes": engine.peak_bytes, **who}
         file.seal(facts)
     return {"job": place.job, "area": list(area), **facts}
-
-
-class _Noted:
-    """A sink that knows the highest H that went through it."""
-
-    def __init__(self, sink: EdgeSink) -> None:
-        self._sink, self.highest = sink, UNREACHABLE_BELOW
-
-    def write(self, start: int, edge: Any) -> None:
-        here = edge.read(0, len(edge))
-        self.highest = max(self.highest, here.highest)
-        self._sink.write(start, here)
-
-
-def _unique() -> str:
-    return f".{worker()}-{threading.get_ident()}.part"
 
 
 def traced(place: Place, cuts: Cuts, there: Collection[Corner], end: Hit) -> FoundPath:

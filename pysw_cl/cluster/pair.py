@@ -9,12 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import chain, pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..checkpoint.container import to_write
 from ..checkpoint.run import SavedStrand, result_of, saved_strands
@@ -22,7 +24,7 @@ from ..checkpoint.store import Store, StoredResources
 from ..drivers.align_pair import Search, Swept
 from ..drivers.band_doubling import Banded
 from ..drivers.job import Job
-from ..drivers.problem import FoundPath, Problem
+from ..drivers.problem import FoundPath
 from ..drivers.resources import AlignResources
 from ..errors import ClusterError
 from ..planning.facts import DeviceFacts
@@ -32,18 +34,20 @@ from ..planning.model.several import ways_left
 from ..planning.plan import Plan
 from ..planning.program import Given, Seen
 from ..tiles.contract import Engine
-from ..tiles.edges import DeviceEdge, Edge, Source
+from ..tiles.edges import DeviceEdge, Edge
 from ..tiles.executors import next_tile
 from ..tiles.graph import SweepState, TileRow
 from ..tiles.slabs import BestCells, Slab, Slabs
 from ..tiles.tile import Area, Hit, Span, TileJob
-from .blocks import Block, computed, facts_of, forget, receive, sent_back, traced
-from .files import Corner, Cuts, FileEdge, Level, Place
+from .blocks import Block, computed, facts_of, sent_back, traced
+from .files import Corner, Cuts, FileEdge, Place
 from .survey import surveyed
 from .workers import LOOK, Task, Workers
 
 #: Special lines of a side, about.
 LINES = 16
+#: The letters of a block, where its worker reads them itself.
+NO_CODES = np.zeros(0, np.uint8)
 #: How many times as long as any other a block takes that is begun once more.
 SLOW = 3
 
@@ -79,23 +83,12 @@ class ClusterStrand(SavedStrand):
     #: The blocks whose files are there.
     there: set[Corner] = field(default_factory=set)
 
-    @property
-    def shared(self) -> bool:
-        return self.outline().shared
-
     def place(self, of: Search) -> Place:
         store = self.run.store
         folder, job = store.whole or store.folder, of.job
         folders = str(folder.absolute()), str(store.folder.absolute())
         about = *folders, job.key, job.frame.minus, job.beat
-        return Place(*about, self.device, self.plan, self.shared)
-
-    def send(self, of: Search) -> None:
-        """Send the job to all workers, if they do not see its folder."""
-        if not self.shared:
-            folder = self.run.store.whole or self.run.store.folder
-            files = {name: (folder / name).read_bytes() for name in ("job.json", "query", "target")}
-            self.workers.everywhere(receive, of.job.key, files)
+        return Place(*about, self.device, self.plan)
 
     def banded(self, of: Search, assumed: int | None) -> Banded:
         return Banded()
@@ -109,15 +102,9 @@ class ClusterStrand(SavedStrand):
         best, slabs = BestCells(m, n, problem.floor, want, limits), Slabs(m, edges, (m, n))
         state = SweepState(problem, edges, best, slabs, None, of.progress.sweep())
         slab = Slab(0, m, edges.columns)
-        try:
-            with self._advice():
-                self.send(of)
-                every = state.rows(slab, where.rows, lambda *_: where.columns)
-                OnWorkers(self, of, problem, where)(every)
-        finally:
-            if not self.shared:
-                with suppress(Exception):  # the first error tells more
-                    self.workers.everywhere(forget, of.job.key)
+        with self._advice():
+            every = state.rows(slab, where.rows, lambda *_: where.columns)
+            OnWorkers(self, of, where)(every)
         state.finish(slab)
         of.stats.add_cost(state.result)
         of.stats.pruned, tiles = state.result.pruned_cells, state.result.tile_map((m, n))
@@ -125,13 +112,11 @@ class ClusterStrand(SavedStrand):
 
     def path(self, of: Search, end: Hit) -> FoundPath | None:
         given = self.place(of), self._cuts(of), self.there, end
-        if not self.shared:  # the edges are here
-            return traced(replace(given[0], shared=True), *given[1:])
+        if not self.outline().shared:  # the edges are here
+            return traced(*given)
         with self._advice():
             task = Task(self.workers, lambda _: self.workers.submit(traced, *given, name="path"))
             try:
-                while not task.done():
-                    self.workers.wait(task.running)
                 return task.result()
             finally:
                 task.cancel()
@@ -145,18 +130,14 @@ class ClusterStrand(SavedStrand):
         except ClusterError as error:
             raise ClusterError(f"{error}; {how}") from error
 
-    def given(self, of: Search) -> Given:
-        """What decides how long workers take for a block."""
-        scoring, local = of.job.scoring, of.problem.is_local
-        one = self.outline()
-        return Given(one.plan, scoring, local, one.facts, Seen(scoring.source.few))
-
     def _cuts(self, of: Search) -> Cuts:
         """Where the matrix is cut: as an earlier run did."""
         store, (m, n), plan = self.run.store, of.problem.shape, of.engine.plan
         if (kept := store.arrays("blocks")) is not None:
             return Cuts(**kept[1]["cuts"])
-        rows, columns = Cluster(max(2, self.workers.count())).cuts(self.given(of), m, n)
+        scoring, facts = of.job.scoring, self.outline().facts
+        given = Given(plan, scoring, of.problem.is_local, facts, Seen(scoring.source.few))
+        rows, columns = Cluster(max(2, self.workers.count())).cuts(given, m, n)
         inner: list[list[int]] = []
         for side, places, quantum in ((m, rows, plan.strip_rows), (n, columns, 2)):
             step = max(plan.tuning.traceback.least_side, -(-side // LINES))
@@ -199,8 +180,8 @@ class OnWorkers:
     """Computes the tiles of a sweep as blocks at workers: those whose edges are there, not many
     more than workers compute at once, so that each is pruned by the best score known by then."""
 
-    def __init__(self, strand: ClusterStrand, of: Search, problem: Problem, where: Cuts) -> None:
-        self._strand, self._of, self._level = strand, of, Level(problem)
+    def __init__(self, strand: ClusterStrand, of: Search, where: Cuts) -> None:
+        self._strand, self._of, self._shared = strand, of, strand.outline().shared
         self._workers, self._place = strand.workers, strand.place(of)
         #: By the first row and column of each block, cells that are computed one after the other
         #: from there on; of those that are ready the one with most is next.
@@ -251,31 +232,31 @@ class OnWorkers:
         if late and sum(len(one.running) for one in running) < most and len(oldest.running) == 1:
             oldest.begin_once_more()
 
-    def _submit(self, area: Area, job: TileJob, lacked: int) -> Future[Any]:
-        if lacked:  # a worker came later
-            self._strand.send(self._of)
-        top = self._stored(job.above) if area.row else None
-        left = self._stored(job.left) if area.column else None
-        edges = job.best, job.threshold, job.after, job.bottom, job.right, job.rows, job.columns
-        block = Block(self._place, area, job.corner, top, left, *edges)
+    def _submit(self, area: Area, tile: TileJob, lacked: int) -> Future[Any]:
+        borders = self._of.problem.edges
+        top: Any = self._sent(tile.above) if area.row else borders.top
+        left: Any = self._sent(tile.left) if area.column else borders.left
+        tile = replace(tile, top=top, left=left)
+        if self._shared:
+            tile = replace(tile, query=NO_CODES, target=NO_CODES)
+        block = Block(self._place, area, tile)
         name, first = f"tile-{area.row}-{area.column}", self._hurry(area)
-        task: Any = computed if self._strand.shared else sent_back
+        task: Any = computed if self._shared else sent_back
         return self._workers.submit(task, block, name=name, priority=first)
 
     def _hurry(self, area: Area) -> int:
         return self._ways[area[::2]]
 
-    def _stored(self, edge: Edge) -> Source:
-        if not isinstance(edge, FileEdge):
-            return self._level
-        return edge if self._strand.shared else edge.packed()
+    def _sent(self, edge: Any) -> Any:
+        """What a worker reads the cells of another block from."""
+        return edge if self._shared or not isinstance(edge, FileEdge) else edge.packed()
 
     def _computed(self, begun: Begun) -> None:
         row, area, task = begun
         facts = task.result()
         self._longest = max(self._longest, time.monotonic() - task.since)
         self._of.engine.failures.retried += task.failed
-        if not self._strand.shared:
+        if not self._shared:
             facts, content = facts
             path = self._place.path(area)
             with to_write(path):
@@ -295,15 +276,9 @@ class OnWorkers:
     def _take(self, row: TileRow, area: Area, facts: dict[str, Any]) -> None:
         engine, path = self._of.engine, self._place.path(area)
         self._strand.there.add(area[::2])
-        edges = {
-            name: FileEdge(path, name, cells, facts["highest"][name])
-            for name, cells in sized(area, facts["highest"]).items()
-        }
+        edges, (rows, columns) = dict[str, Any](), area.shape
+        for name, highest in facts["highest"].items():
+            cells = columns if name.split()[0] in ("bottom", "row") else rows
+            edges[name] = FileEdge(path, name, cells, highest)
         engine.peak_bytes = max(engine.peak_bytes, facts["device_bytes"])
         row.take(area, result_of({**facts, "edges": edges}, edges))
-
-
-def sized(area: Area, names: dict[str, int]) -> dict[str, int]:
-    """The cells of the edges of a block, by their names."""
-    rows, columns = area.shape
-    return {name: columns if name.split()[0] in ("bottom", "row") else rows for name in names}

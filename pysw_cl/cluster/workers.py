@@ -95,15 +95,6 @@ class Workers:
             return error
         return ClusterError(f"workers fail again and again: {error}") if tries >= TRIES else None
 
-    def everywhere(self, task: Callable[..., T], *given: Any) -> dict[str, T]:
-        """What ``task(*given)`` gives at each worker, as `answers`; raises what it does at one."""
-        found = dict[str, T]()
-        for where, one in self.answers(task, *given).items():
-            if isinstance(one, Exception):
-                raise one
-            found[where] = one
-        return found
-
     def answers(self, task: Callable[..., T], *given: Any) -> dict[str, T | Exception]:
         """What ``task(*given)`` gives or raises at each worker, by its address, but for those that
         end meanwhile; of an executor that has no addresses, at one of them."""
@@ -157,6 +148,8 @@ class Task(Generic[T]):
 
     def result(self) -> T:
         """Its result, or its error, once it is done."""
+        while not self.done():
+            self._workers.wait(self.running)
         if self._found is None:
             assert self._error is not None
             raise self._error

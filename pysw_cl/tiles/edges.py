@@ -30,9 +30,10 @@ def repeated(value: int, count: int) -> Ints:
 class Source:
     """Where a top or left edge comes from: an array, a formula, a file, another device.  A subclass
     has to define ``read``; the rest has defaults.  ``temporary``: the cells are valid only until
-    the engine computes the next tile."""
+    the engine computes the next tile.  ``small``: it takes no memory, however long it is."""
 
-    temporary = False
+    temporary: ClassVar[bool] = False
+    small: ClassVar[bool] = False
 
     def read(self, start: int, stop: int) -> Edge:
         """Cells ``start+1 .. stop``, in memory without a copy; waits until they are there."""
@@ -58,8 +59,6 @@ class Edge(Source):
 
     h: Ints
     x: Ints
-    #: Does it take no memory, however long it is?
-    small: ClassVar[bool] = False
 
     @classmethod
     def unreachable(cls, length: int) -> Edge:
@@ -108,6 +107,10 @@ class LevelEdge(Edge):
 
     def __init__(self, h: int, gap_open: int, length: int) -> None:
         super().__init__(repeated(h, length), repeated(h - gap_open, length))
+
+    def __reduce__(self) -> Any:  # as small as it is
+        h, x = (int(cells[0]) if len(cells) else 0 for cells in (self.h, self.x))
+        return LevelEdge, (h, h - x, len(self))
 
 
 class CopiedEdge(Edge):

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ..planning.geometry import places_inside
-from ..scoring.precision import UNREACHABLE
 from ..scoring.scoring import Scoring
 from ..sequences.view import Pairs, View, pairs_inside
 from .edges import DeviceEdge, Edge, EdgeArray, Edges, LevelEdge, Source
@@ -45,6 +43,12 @@ class Rectangle:
     @property
     def shape(self) -> tuple[int, int]:
         return len(self.query), len(self.target)
+
+    def level(self, length: int) -> Edge:
+        """An edge of a tile that is skipped: it holds the floor, or unreachable cells."""
+        if self.floor is None:
+            return Edge.unreachable(length)
+        return LevelEdge(self.floor, self.scoring.gap_open, length)
 
     def inside(self: R, area: Area) -> R:
         query, target = self.query.slice(area.row, area.row_end), self.target.slice(*area[2:])
@@ -149,12 +153,10 @@ class SweepState:
         self._pass_on(slab, area, result)
 
     def take_skipped(self, slab: Slab, area: Area) -> TileResult:
-        """Take a tile that is skipped: its edges hold the floor or unreachable cells."""
+        """Take a tile that is skipped."""
         slab.found.skipped[area] = area.cells
-        floor, gap_open = self.rectangle.floor, self.rectangle.scoring.gap_open
-        level = partial(LevelEdge, *((UNREACHABLE, 0) if floor is None else (floor, gap_open)))
         rows, columns = self.special_lines(slab, area)
-        bottom, right = level(area.column_end - area.column), level(area.row_end - area.row)
+        right, bottom = map(self.rectangle.level, area.shape)
         result = TileResult(bottom, right)
         result.rows, result.columns = dict.fromkeys(rows, bottom), dict.fromkeys(columns, right)
         self._pass_on(slab, area, result)
@@ -248,16 +250,16 @@ class _Below(EdgeArray):
     def __init__(self, length: int) -> None:
         super().__init__(length)
         #: Runs of it that take no memory, by their first cells.
-        self._small = dict[int, Edge]()
+        self._small = dict[int, Any]()
 
     def write(self, start: int, edge: Edge | DeviceEdge) -> None:
-        if isinstance(edge, Edge) and edge.small:
+        if edge.small:
             self._small[start] = edge
         else:
             super().write(start, edge)
 
     def read(self, start: int, stop: int) -> Edge:
-        kept = self._small.get(start)
+        kept: Edge | None = self._small.get(start)
         if kept is not None and len(kept) == stop - start:
             return kept
         while self._small:

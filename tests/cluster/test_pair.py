@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from contract_engines import random_job
+from helpers import match_scoring
 
 import pysw_cl
 from pysw_cl.checkpoint.container import SealedFile
@@ -369,7 +371,6 @@ def test_two_jobs_that_are_sent_to_the_same_workers(
 ) -> None:
     monkeypatch.setattr(pair, "surveyed", unshared)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    blocks._own_folders.cache_clear()
     with ThreadPoolExecutor(3) as executor, ThreadPoolExecutor(2) as clients:
         jobs = [(A, B), (A[:800], B)]
         found = [clients.submit(pysw_cl.align, *job, plan=PLAN, cluster=executor) for job in jobs]
@@ -378,27 +379,33 @@ def test_two_jobs_that_are_sent_to_the_same_workers(
     assert not any(tmp_path.iterdir())
 
 
-def test_a_job_that_is_forgotten_while_a_block_is_written(
+def test_a_job_that_is_over_while_a_block_is_written(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    blocks._own_folders.cache_clear()
-    blocks.receive("key", {"query": b"ACGT"})
-    real = shutil.rmtree
-
-    def removed(path: Any, **named: Any) -> None:
-        real(path, **named)
-        Path(path).mkdir()  # a file that was made meanwhile
-
-    monkeypatch.setattr(shutil, "rmtree", removed)
-    blocks.forget("key")
-    blocks.receive("key", {"query": b"ACGT"})
-    assert (blocks.own_folder("key") / "query").read_bytes() == b"ACGT"
-
-
-def test_workers_that_cannot_be_sent_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "LOOK", 0.05)
+    monkeypatch.setattr(pair, "LOOK", 0.05)
     monkeypatch.setattr(pair, "surveyed", unshared)
-    monkeypatch.setattr(pair, "receive", lambda *given: None)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    late, over, real = list[Any](), threading.Event(), blocks.EdgeWriter.seal
+
+    def seal(self: Any, facts: Any) -> None:
+        if not late and "-000000000000-" not in self.path.name:
+            late.append(self.path)
+            over.wait(60)
+        real(self, facts)
+
+    monkeypatch.setattr(blocks.EdgeWriter, "seal", seal)
+    with ThreadPoolExecutor(3) as executor:
+        for _ in range(2):
+            found = pysw_cl.align(A, B, plan=PLAN, cluster=executor)
+            assert key(found) == key(pysw_cl.align(A, B))
+        assert late[0].parent.exists()
+        over.set()
+    assert not any(tmp_path.iterdir())
+
+
+def test_workers_that_always_lack_what_they_are_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair, "computed", lambda *given: None)
     with ThreadPoolExecutor(1) as executor, pytest.raises(ClusterError, match="cannot write what"):
         pysw_cl.align(A, B, plan=PLAN, cluster=executor)
 
@@ -488,8 +495,9 @@ def bad(*given: Any) -> None:
 
 def test_a_worker_that_comes_late_and_cannot(tmp_path: Path) -> None:
     place = Place(str(tmp_path), str(tmp_path), "key", False, None)
-    area = Area(0, 1, 0, 1)
-    block = blocks.Block(place, area, 0, None, None, True, None, None, False, False, (), ())
+    job = random_job(np.random.default_rng(1), 1, 1, match_scoring(1, -3, 3, 2), True)
+    job = replace(job, query=pair.NO_CODES, target=pair.NO_CODES)
+    block = blocks.Block(place, Area(0, 1, 0, 1), job)
     for version, message in (
         (pysw_cl.__version__, "does not see"),
         ("0", f"has pysw_cl {pysw_cl.__version__}, and the client 0"),
