@@ -5,7 +5,7 @@ scaling, from measured parts.
     python bench/scaling.py [--device NAME] [--network SPEED,LATENCY] [--plot FILE] [--json FILE]
 
 What a device takes for a tile is from its profile; it need not be there.  Which tiles there are,
-and what edges, the scheduler and the frontier take: `pysw_cl.planning.model.cluster`.  Exit code 1
+and what edges, the scheduler and the frontier take: `pysw_cl.planning.model.several`.  Exit code 1
 where a bar is missed.
 """
 

@@ -16,8 +16,8 @@ from ..errors import DeviceError, InputError, whole_number
 from ..opencl.device import get_runtime
 from ..opencl.several import meant
 from ..planning.facts import Share
-from ..planning.model.cluster import Cluster, Network
 from ..planning.model.predict import Choice, Foreseen, Prediction, choice_of, predicted
+from ..planning.model.several import Cluster, Network
 from ..planning.plan import Plan
 from ..planning.profiles.profile import Profile
 from ..planning.program import Given

@@ -32,9 +32,8 @@ from ..tiles.edges import DeviceEdge, Edge
 from ..tiles.slabs import TileMap
 from ..tiles.tile import Hit, Hits, TileJob, TileResult
 from .container import DamagedFile, EdgeWriter, SealedFile, StoredEdge, Writer, writing
-from .interval import SavedRun, reserved
 from .store import Store
-from .sweep import SavedSweep
+from .sweep import SavedRun, SavedSweep, reserved
 
 #: What is saved of a path beside its moves.
 PLACE = ("row", "column", "state", "ended", "cells", "launches", "again")

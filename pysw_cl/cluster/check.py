@@ -13,8 +13,7 @@ from typing import Any
 from ..checkpoint.container import to_write
 from ..drivers.tuning import tile_of
 from ..engines.registry import engine_for
-from .devices import own_device
-from .survey import Survey, all_say, unable
+from .survey import Survey, all_say, own_device, unable
 from .workers import TRIES, Workers
 
 #: Seconds that a tile takes at least of which the speed is measured.

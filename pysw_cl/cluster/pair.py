@@ -29,8 +29,7 @@ from ..drivers.resources import AlignResources
 from ..errors import ClusterError
 from ..planning.facts import DeviceFacts
 from ..planning.geometry import cuts
-from ..planning.model.cluster import Cluster
-from ..planning.model.several import ways_left
+from ..planning.model.several import Cluster, ways_left
 from ..planning.plan import Plan
 from ..planning.program import Given, Seen
 from ..tiles.contract import Engine
@@ -39,8 +38,7 @@ from ..tiles.executors import next_tile
 from ..tiles.graph import SweepState, TileRow
 from ..tiles.slabs import BestCells, Slab, Slabs
 from ..tiles.tile import Area, Hit, Span, TileJob
-from .blocks import Block, computed, facts_of, sent_back, traced
-from .files import Corner, Cuts, FileEdge, Place
+from .blocks import Block, Corner, Cuts, FileEdge, Place, computed, facts_of, sent_back, traced
 from .survey import surveyed
 from .workers import LOOK, Task, Workers
 

@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 from ..drivers.options import Resources
 from ..errors import FormatError, InputError, RecomputedWarning, warn
 from ..results.stats import Stats
-from .devices import own_device
-from .survey import surveyed
+from .survey import own_device, surveyed
 from .workers import Task, Workers
 
 #: What a part gives: some value, and what it cost.

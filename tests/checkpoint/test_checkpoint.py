@@ -24,7 +24,7 @@ from saving import (
 )
 
 import pysw_cl
-from pysw_cl.checkpoint import interval
+from pysw_cl.checkpoint import sweep
 from pysw_cl.errors import CheckpointError, Stopped
 
 pytestmark = pytest.mark.usefixtures("small")
@@ -251,7 +251,7 @@ def test_a_path_goes_on_by_a_plan_with_other_special_columns(
     columns = {"held.path_cells": 0, "traceback.least_side": 16}
     run = tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr(interval.SavedRun, "late", lambda self: next(asked) > 0)
+        patch.setattr(sweep.SavedRun, "late", lambda self: next(asked) > 0)
         with pytest.raises(Stopped, match="a part of the path"):
             pysw_cl.align(a, b, plan={**plan, **columns}, checkpoint=run)
     found = pysw_cl.resume(run, plan={**plan, "engine": "reference"})

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pysw_cl.checkpoint import interval
-from pysw_cl.checkpoint.interval import SavedRun, SlabHeights
+from pysw_cl.checkpoint import sweep
+from pysw_cl.checkpoint.sweep import SavedRun, SlabHeights
 from pysw_cl.planning.parameters import SavingTuning
 
 GIB = 1 << 30
@@ -18,7 +18,7 @@ CLOCK = SimpleNamespace()
 
 @pytest.fixture(autouse=True)
 def own_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interval, "time", CLOCK)
+    monkeypatch.setattr(sweep, "time", CLOCK)
 
 
 class Run:

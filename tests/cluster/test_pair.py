@@ -22,8 +22,8 @@ from helpers import match_scoring
 import pysw_cl
 from pysw_cl.checkpoint.container import SealedFile
 from pysw_cl.checkpoint.store import keep_result
-from pysw_cl.cluster import blocks, files, pair, survey, workers
-from pysw_cl.cluster.files import Place
+from pysw_cl.cluster import blocks, pair, survey, workers
+from pysw_cl.cluster.blocks import Place
 from pysw_cl.cluster.survey import surveyed
 from pysw_cl.errors import (
     CheckpointError,
@@ -60,7 +60,7 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
             return cuts(m, 200, 8), cuts(n, 90, 1)
 
     monkeypatch.setattr(pair, "Cluster", Small)
-    monkeypatch.setattr(files, "SEEN", 0.2)
+    monkeypatch.setattr(blocks, "SEEN", 0.2)
 
 
 def unshared(*given: Any) -> Any:

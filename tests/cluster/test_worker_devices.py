@@ -11,22 +11,22 @@ from collections.abc import Iterator
 import pytest
 from machines import CPU, GPU, Machine, fake, fake_platform
 
-from pysw_cl.cluster import devices
-from pysw_cl.cluster.devices import own_device
+from pysw_cl.cluster import survey
+from pysw_cl.cluster.survey import own_device
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="abstract sockets are Linux's")
 
 
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
-    devices._taken.cache_clear()
+    survey._taken.cache_clear()
     yield
-    devices._taken.cache_clear()
+    survey._taken.cache_clear()
 
 
 def another() -> tuple[str, socket.socket | None]:
     """What another worker takes."""
-    return devices._taken.__wrapped__()
+    return survey._taken.__wrapped__()
 
 
 def gpus(count: int, first: int = 0) -> list[object]:

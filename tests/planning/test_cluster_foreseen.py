@@ -14,9 +14,8 @@ from pysw_cl.drivers.options import AlignOptions
 from pysw_cl.engines.registry import setting_of
 from pysw_cl.errors import DeviceError, InputError
 from pysw_cl.opencl import several
-from pysw_cl.planning.model import cluster as model
-from pysw_cl.planning.model.cluster import Cluster, Network, of_worker
-from pysw_cl.planning.model.several import as_free, ways_left
+from pysw_cl.planning.model import several as model
+from pysw_cl.planning.model.several import Cluster, Network, as_free, of_worker, ways_left
 from pysw_cl.planning.program import Given
 
 M = 1_000_000

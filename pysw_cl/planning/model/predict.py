@@ -11,9 +11,8 @@ from ..memory import NO_ENDS, device_memory, too_large
 from ..plan import Plan, StriplessPlan
 from ..profiles.profile import Profile
 from ..program import Given
-from .cluster import Cluster
 from .runs import Work, sweep_of, swept_again
-from .several import together
+from .several import Cluster, together
 from .times import CUT, Machine
 
 #: A prediction is mostly off by at most this share where nobody measured the device.
@@ -64,7 +63,7 @@ class Prediction:
     devices: int = 1
     efficiency: float = 1.0
     #: Seconds of their sweep by what they go to (`.several.together`, or of machines
-    #: `.cluster.Cluster.shares`); empty if one computes it.
+    #: `.several.Cluster.shares`); empty if one computes it.
     shares: Mapping[str, float] = field(default_factory=dict)
 
     @property
