@@ -290,7 +290,7 @@ def result_facts(result: TileResult) -> tuple[dict[str, Any], dict[str, Edge]]:
 
 def result_of(facts: Mapping[str, Any], edges: Mapping[str, Edge]) -> TileResult:
     def inner(kind: str) -> dict[int, Edge]:
-        return {int(k[len(kind) :]): edges[k] for k in facts["edges"] if k.startswith(kind)}
+        return {int(k[len(kind) :]): edges[k] for k in edges if k.startswith(kind)}
 
     hits = Hits(np.array(facts["hits"], np.int64).reshape(-1, 3))
     more: dict[str, Any] = {name: facts[name] for name in NUMBERS if name in facts}

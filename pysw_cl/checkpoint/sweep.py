@@ -16,7 +16,6 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from math import ceil
-from pathlib import Path as FilePath
 
 from ..drivers.align_pair import Search, Swept
 from ..drivers.progress import Tell
@@ -166,9 +165,8 @@ class SavedSweep(Slabs):
             self._columns = grid_places(plan.tuning.traceback, n, 1)[1:-1]
         #: The sound slabs of earlier runs.
         self._slabs = _sound_slabs(self._store, self._want_path, self._columns)
-        #: The files of the slabs that are begun, by their first rows, and those written already.
+        #: The files of the slabs that this run has begun, by their first rows.
         self._files: dict[int, EdgeWriter] = {}
-        self._written: list[FilePath] = []
         #: The best cell, if one is known.
         self._best: list[Hit] = []
         #: The tile map of each slab, by its first row.
@@ -208,7 +206,8 @@ class SavedSweep(Slabs):
 
     def _grid(self) -> RestartGrid:
         """The special rows and columns on disk."""
-        slabs = sorted([*self._slabs, *map(SealedFile, self._written)], key=rows_of)
+        written = [SealedFile(file.path) for file in self._files.values()]
+        slabs = sorted([*self._slabs, *written], key=rows_of)
         starts = [(rows_of(slab)[0], slab) for slab in slabs]
         return RestartGrid(
             self._search.problem.edges,
@@ -282,9 +281,8 @@ class SavedSweep(Slabs):
             "pruned": stats.pruned,
             "seconds": run.seconds(),
         }
-        file = self._files.pop(slab.start)
-        file.seal({"columns": self._columns, "done": done, "tiles": tiles.facts()})
-        self._written.append(file.path)
+        facts = {"columns": self._columns, "done": done, "tiles": tiles.facts()}
+        self._files[slab.start].seal(facts)
         self._todo -= slab.rows
         self._heights.computed(slab.rows, self._writer.seconds)
         if self._todo and run.late():

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path as FilePath
 from tempfile import TemporaryDirectory
-from typing import Any, ClassVar
+from typing import Any
 
 from ..checkpoint.container import (
     DamagedFile,
@@ -68,7 +68,7 @@ class FileEdge(Source):
     cells: int = 0
     #: The highest H.
     highest: int = 0
-    small: ClassVar[bool] = True
+    small = True
 
     def __len__(self) -> int:
         return self.cells

@@ -7,14 +7,14 @@ may be lost: whoever goes on finds the blocks that are done."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import chain, pairwise, product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -34,8 +34,7 @@ from ..planning.plan import Plan
 from ..planning.program import Given, Seen
 from ..tiles.contract import Engine
 from ..tiles.edges import DeviceEdge, Edge
-from ..tiles.executors import next_tile
-from ..tiles.graph import SweepState, TileRow
+from ..tiles.graph import SweepState, TileRow, next_tile
 from ..tiles.slabs import BestCells, Slab, Slabs
 from ..tiles.tile import Area, Hit, Span, TileJob
 from .blocks import Block, Corner, Cuts, FileEdge, Place, computed, facts_of, sent_back, traced
@@ -166,14 +165,6 @@ def cluster_strands(
     return outline, strand
 
 
-class Begun(NamedTuple):
-    """A block that workers compute."""
-
-    row: TileRow
-    area: Area
-    task: Task[Any]
-
-
 class OnWorkers:
     """Computes the tiles of a sweep as blocks at workers: those whose edges are there, not many
     more than workers compute at once, so that each is pruned by the best score known by then."""
@@ -194,12 +185,12 @@ class OnWorkers:
         self._longest = 0.0
 
     def __call__(self, rows: Iterator[TileRow]) -> None:
-        left, running = dict[TileRow, list[Area]](), list[Begun]()
+        left, running = dict[TileRow, list[Area]](), dict[Task[Any], tuple[TileRow, Area]]()
         try:
             while True:
                 found, most = None, self._workers.count()
                 if len(running) <= most + most // 4:
-                    busy = {one.row for one in running}
+                    busy = {row for row, _ in running.values()}
                     found = next_tile(rows, left, busy, self._hurry)
                 if found is not None:
                     row, area, job = found
@@ -210,20 +201,19 @@ class OnWorkers:
                         self._take(row, area, known)
                     else:
                         task = Task(self._workers, partial(self._submit, area, job))
-                        running.append(Begun(row, area, task))
+                        running[task] = row, area
                 elif not running:
                     return
                 else:
-                    self._hasten([one.task for one in running], most)
-                    self._workers.wait([future for one in running for future in one.task.running])
-                    for one in [one for one in running if one.task.done()]:
-                        running.remove(one)
-                        self._computed(one)
+                    self._hasten(running, most)
+                    self._workers.wait([future for one in running for future in one.running])
+                    for one in [one for one in running if one.done()]:
+                        self._computed(*running.pop(one), one)
         finally:
             for one in running:
-                one.task.cancel()
+                one.cancel()
 
-    def _hasten(self, running: list[Task[Any]], most: int) -> None:
+    def _hasten(self, running: Collection[Task[Any]], most: int) -> None:
         """Begin a block that takes much longer than any before once more, if workers are idle."""
         oldest = min(running, key=lambda task: task.since)
         late = time.monotonic() - oldest.since > SLOW * max(LOOK, self._longest)
@@ -249,8 +239,7 @@ class OnWorkers:
         """What a worker reads the cells of another block from."""
         return edge if self._shared or not isinstance(edge, FileEdge) else edge.packed()
 
-    def _computed(self, begun: Begun) -> None:
-        row, area, task = begun
+    def _computed(self, row: TileRow, area: Area, task: Task[Any]) -> None:
         facts = task.result()
         self._longest = max(self._longest, time.monotonic() - task.since)
         self._of.engine.failures.retried += task.failed
@@ -279,4 +268,4 @@ class OnWorkers:
             cells = columns if name.split()[0] in ("bottom", "row") else rows
             edges[name] = FileEdge(path, name, cells, highest)
         engine.peak_bytes = max(engine.peak_bytes, facts["device_bytes"])
-        row.take(area, result_of({**facts, "edges": edges}, edges))
+        row.take(area, result_of(facts, edges))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
@@ -17,9 +18,8 @@ from ..planning.plan import Plan
 from ..planning.program import Given
 from ..sequences.kmers import related
 from ..tiles.contract import Engine, Executor, left_out
-from ..tiles.executors import InThreads
-from ..tiles.graph import Rectangle
-from ..tiles.tile import TileJob, TileResult
+from ..tiles.graph import Rectangle, TileRow, next_tile
+from ..tiles.tile import Area, TileJob, TileResult
 from .plans import default_plan
 from .rowscan.engine import RowscanEngine
 from .rowscan.plan import RowscanPlan
@@ -29,6 +29,49 @@ from .wavefront.tile import given_of, shape_of
 
 #: Letters of two sequences whose comparison tells how fast devices are.
 LARGE = 1 << 28
+
+
+class InThreads:
+    """Several engines, each of which computes in a thread of its own the next tile whose edges are
+    there, those of upper rows first.  They are equal where they capture special rows and columns.
+    One that fails is left out, and its tile is computed by another one; the error of the last one
+    is raised.  ``leave_out`` gets the error of another one, with its number among those left."""
+
+    def __init__(
+        self, engines: Sequence[Engine], leave_out: Callable[[DeviceError], object] = str
+    ) -> None:
+        self._engines, self._leave_out = list(engines), leave_out
+
+    def __call__(self, rows: Iterator[TileRow]) -> None:
+        """Compute all tiles of some rows.  Another error ends that, once those begun are done."""
+        free, left = list(self._engines), dict[TileRow, list[Area]]()
+        again = list[tuple[TileRow, Area, TileJob]]()
+        running: dict[Future[TileResult], tuple[TileRow, Area, TileJob, Engine]] = {}
+        with ThreadPoolExecutor(len(free)) as threads:
+            while True:
+                busy = {row for row, *_ in running.values()} | {row for row, *_ in again}
+                found = again.pop() if free and again else None
+                if free and (found := found or next_tile(rows, left, busy)) is not None:
+                    engine = free.pop()
+                    tile = partial(engine.tile, found[2])
+                    running[threads.submit(engine.noted, tile, found[1])] = *found, engine
+                elif not running:
+                    return
+                else:
+                    for done in wait(running, return_when=FIRST_COMPLETED).done:
+                        row, area, job, engine = running.pop(done)
+                        try:
+                            result = done.result()
+                        except DeviceError as error:
+                            if len(self._engines) == 1:
+                                raise
+                            error.device = self._engines.index(engine)
+                            del self._engines[error.device]
+                            self._leave_out(error)
+                            again.append((row, area, job))
+                        else:
+                            row.take(area, result)
+                            free.append(engine)
 
 
 class Shared(Engine):

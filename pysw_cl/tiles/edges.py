@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +32,8 @@ class Source:
     has to define ``read``; the rest has defaults.  ``temporary``: the cells are valid only until
     the engine computes the next tile.  ``small``: it takes no memory, however long it is."""
 
-    temporary: ClassVar[bool] = False
-    small: ClassVar[bool] = False
+    temporary = False
+    small = False
 
     def read(self, start: int, stop: int) -> Edge:
         """Cells ``start+1 .. stop``, in memory without a copy; waits until they are there."""

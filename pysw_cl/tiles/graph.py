@@ -319,3 +319,30 @@ class TileRow:
         self._left = self._left if done.right is None else done.right
         self._corner, self.below.done = self._top.h_at(len(self._top) - 1), area.column_end
         self._state.advance(area)
+
+
+def next_tile(
+    rows: Iterator[TileRow],
+    left: dict[TileRow, list[Area]],
+    busy: set[TileRow],
+    hurry: Callable[[Area], float] = lambda area: 0.0,
+) -> tuple[TileRow, Area, TileJob] | None:
+    """A tile whose edges are there, the one with most ``hurry``, of equals the uppermost; None if
+    there is none now.  ``left``: the rows that are not done, with the tiles that are not begun; one
+    of each ``busy`` row is being computed."""
+    while True:
+        for row, areas in list(left.items()):
+            if not areas and row not in busy:
+                del left[row]
+        last = next(reversed(left), None)
+        if last is None or (last.below.done and not last.alone):
+            new = next(rows, None)
+            if new is not None:
+                left[new] = list(new.areas)
+        ready = (row for row in left if left[row] and row not in busy and row.ready(left[row][0]))
+        found = max(ready, key=lambda row: hurry(left[row][0]), default=None)
+        if found is None:
+            return None
+        area = left[found].pop(0)
+        if (job := found.begin(area)) is not None:
+            return found, area, job

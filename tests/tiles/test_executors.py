@@ -17,9 +17,9 @@ from helpers import match_scoring, random_pair
 from pysw_cl.drivers.end_rules import Left
 from pysw_cl.drivers.ends import FARTHEST
 from pysw_cl.engines.reference import ReferenceEngine
+from pysw_cl.engines.several import InThreads
 from pysw_cl.tiles.contract import Engine
 from pysw_cl.tiles.edges import Border, EdgeArray
-from pysw_cl.tiles.executors import InThreads
 from pysw_cl.tiles.tile import Bound, Limits, TileJob, TileResult, Want
 
 SCORING = match_scoring(2, -3, 3, 1)

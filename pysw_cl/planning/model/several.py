@@ -93,7 +93,7 @@ def as_free(
 ) -> float:
     """When all tiles are done that free devices take, by the seconds of each in rows of tiles.  One
     needs those above and to its left.  Of those that are ready the one with most ``hurry`` is next;
-    None: the uppermost (`pysw_cl.tiles.executors`).  A scheduler of all takes ``scheduling``
+    None: the uppermost (`pysw_cl.tiles.graph.next_tile`).  A scheduler of all takes ``scheduling``
     seconds before each."""
     now, told, ready, done = 0.0, 0.0, [(0.0, 0)], [0] * len(seconds)
     running = list[tuple[float, int]]()
