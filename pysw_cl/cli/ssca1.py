@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
+from contextlib import nullcontext
 from typing import Any
 
 from ..errors import InputError
@@ -42,10 +43,10 @@ def run(args: Namespace) -> int:
     from ..scoring.scoring import names_of
 
     asked = vars(args) | {"kernels": int(args.kernels[-1])}
-    with usage(args):
-        found = ssca1.run(**{name: asked[name] for name in names_of(ssca1.run)})
-    if args.report:
-        with written(args.report) as file:
+    with written(args.report) if args.report else nullcontext() as file:
+        with usage(args):
+            found = ssca1.run(**{name: asked[name] for name in names_of(ssca1.run)})
+        if file is not None:
             file.write(json.dumps(found.facts()) + "\n")
     print(found.text(), end="")
     return int(any("lost" not in fault for fault in found.faults or ()))

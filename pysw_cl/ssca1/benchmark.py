@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, choice, whole_number
+from ..errors import InputError, choice, items, shown, whole_number
 from .codons import printed
 from .generators import SEEDS, Data, ornl, paper, spec
 from .kernels import RULES, kernel_1, kernel_2, kernel_3, kernel_4, kernel_5
@@ -136,8 +136,10 @@ def run(
     seed = SEED[variant] if seed is None else whole_number(seed, "seed", 0, most=most)
     if length is None:
         length = ceil(2 ** (scale / 2)) + (ADDED if variant == "ornl" else 0)
-    both = lengths if variant == "paper" else (length, length)
-    needed = BYTES * sum(whole_number(one, "length", 1) for one in both)
+    both = items(lengths, "lengths") if variant == "paper" else [length, length]
+    if len(both) != 2:
+        raise InputError(f"lengths are those of match and main, not {shown(lengths)}")
+    needed = BYTES * sum(whole_number(one, "length", 1, most=SEEDS) for one in both)
     there = needed  # where the system does not say it
     with suppress(AttributeError, ValueError):
         there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

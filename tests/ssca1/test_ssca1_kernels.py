@@ -114,6 +114,9 @@ def test_nucleotides_and_no_end() -> None:
         ({"kernels": 6}, "kernels"),
         ({"variant": "other"}, "variant"),
         ({"length": 50}, "1 ranks need 128 codons"),
+        ({"variant": "paper", "lengths": 9}, "lengths"),
+        ({"variant": "paper", "lengths": (9, 9, 9)}, "lengths"),
+        ({"variant": "paper", "lengths": (9, 10**400)}, "length must be at most"),
     ],
 )
 def test_bad_input(wrong: dict[str, Any], said: str) -> None:
@@ -129,5 +132,7 @@ def test_the_shell(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "kernel 2: " in out and "kernel 3: " not in out and "nothing is wrong" in out
     known = json.loads(report.read_text())
     assert known["alignments"][0]["score"] == 57 and known["faults"] == []
+    assert cli.main([*asked, str(tmp_path / "no" / "run.json")]) == 1
+    assert capsys.readouterr().out == ""  # before anything is computed
     for wrong in ("--kernels 2-3", "--lengths 5", "--scale 0", "--variant x", "--seed -1"):
         assert cli.main(["ssca1", *wrong.split()]) == 2, wrong
