@@ -11,6 +11,7 @@ import re
 import sys
 import warnings
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from numbers import Integral, Real
 from typing import Any
 
@@ -210,11 +211,11 @@ def whole_number(value: Any, name: str, least: int, what: str = "", most: int | 
 
 
 def items(value: Any, name: str) -> list[Any]:
-    """What an iterable has."""
-    try:
-        return list(value)
-    except Exception:
-        raise InputError(f"{name} must be a list, not {shown(value)}") from None
+    """What an iterable has, which is no text."""
+    with suppress(Exception):
+        if not isinstance(value, str | bytes | bytearray):
+            return list(value)
+    raise InputError(f"{name} must be a list, not {shown(value)}")
 
 
 def is_iterable(value: Any) -> bool:

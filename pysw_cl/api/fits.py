@@ -16,6 +16,7 @@ from ..drivers.prepared import Batch
 from ..drivers.problem import FreeEnds, Problem
 from ..engines.batch.scores import FREE_QUERY, path_reach
 from ..errors import items
+from ..opencl.device import get_runtime
 from ..planning.plan import Plan
 from ..results.pair_paths import as_table
 from ..scoring.scoring import made_of
@@ -95,6 +96,8 @@ class _Fits:
     ends are known.  Last come the paths."""
 
     def __init__(self, options: EndsOptions, resources: Resources, sequences: list[Any]) -> None:
+        if isinstance(resources.device, list):
+            get_runtime(resources.device)  # refuses several
         self._options, self._resources = options, resources
         self._scoring = replace(options.scoring, alphabet=None)  # letters stand for its symbols
         every = []
@@ -112,10 +115,10 @@ class _Fits:
         reach = self._reach(np.array([longest]), options.least)
         before = letters if reach is None else int(reach[0])
         size = max(LETTERS, LEAST * before)
-        #: The first letter of each window that is its own; the letters that are compared.
-        self._first = np.arange(0, letters, size)
-        self._start = np.maximum(0, self._first - before)
-        self._stop = np.minimum(self._first + size, letters)
+        #: The letters of each window, never more than of the one before it, and its first own one.
+        self._start = np.arange(0, max(1, letters - before), size)
+        self._stop = np.minimum(self._start + before + size, letters)
+        self._first = np.where(self._start > 0, self._start + before, 0)
 
     def _reach(self, rows: Ints, scores: Any) -> Ints | None:
         return path_reach(self._scoring, rows, scores, False, FREE_QUERY)
@@ -124,26 +127,26 @@ class _Fits:
         """The ends of each query: the best ones that are apart, as score, 0 and target end."""
         given = {**vars(self._options), "sub_score": self._scoring, "min_score": None}
         asked = {"mode": "global", "free_ends": tuple(ANYWHERE), "output": "score"}
-        order = np.argsort(self._start - self._stop, kind="stable")  # long ones come first
-        windows = SequenceSet.of(self._target, self._start[order], self._stop[order])
+        windows = SequenceSet.of(self._target, self._start, self._stop)
         engine = search_engine(made_of(SearchOptions, given | asked), self._resources)
         with closing(engine):
             held, sweeper = engine.hold(windows), make_engine(self._resources)
             scored = engine.scores(self._queries, held, lambda cells: None)
-            both, back = zip(self._queries, scored, strict=True), np.argsort(order)
-            return [self._ends(sweeper, query, scores[back]) for query, scores in both]
+            both = zip(self._queries, scored, strict=True)
+            return [self._ends(sweeper, query, scores) for query, scores in both]
 
     def _ends(self, engine: Engine, query: Letters, scores: Any) -> Cells:
         """Those of a query whose best ``scores`` in windows are known."""
         order, options = np.argsort(-scores, kind="stable"), self._options
         order, take = order[scores[order] >= options.least], FIRST * options.k
+        separation = min(options.min_separation, len(self._target))  # no two ends are so far apart
         while True:
             least, known = options.least, len(self._target)
             if take < len(order):  # ends of that window, and of equal ones behind it, are not known
                 least, known = int(scores[order[take]]), int(self._first[order[take]])
             cells = self._cells(engine, query, np.sort(order[:take]), least)
             cells = cells[(cells[:, 0] > least) | (cells[:, 2] <= known)]
-            kept = apart(cells, options.k, options.min_separation)
+            kept = apart(cells, options.k, separation)
             if len(kept) == options.k or take >= len(order):
                 return kept
             take *= GROWTH

@@ -11,7 +11,7 @@ from whole_reference import align_reference
 import pysw_cl
 from pysw_cl.api import fits
 from pysw_cl.drivers.problem import FreeEnds
-from pysw_cl.errors import InputError, SequenceError
+from pysw_cl.errors import DeviceError, InputError, SequenceError
 from pysw_cl.scoring.scoring import make_scoring
 
 ACGT = np.frombuffer(b"ACGT", np.uint8)
@@ -88,3 +88,8 @@ def test_symbols_and_bad_input() -> None:
         pysw_cl.best_fits(["ACGT"], "AC!T")
     with pytest.raises(InputError, match="min_separation"):
         pysw_cl.best_fits(["ACGT"], "ACGT", min_separation=-1)
+    assert len(pysw_cl.best_fits(["CC"], "CCACC", min_separation=1 << 70)) == 1
+    with pytest.raises(InputError, match="queries must be a list, not 'ACGT'"):
+        pysw_cl.best_fits("ACGT", "ACGT")
+    with pytest.raises(DeviceError, match="means several devices"):
+        pysw_cl.best_fits(["ACGT"], "ACGT", device=["cpu"])
