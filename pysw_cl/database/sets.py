@@ -24,11 +24,13 @@ def score_matrices(sets: Iterable[Any], **how: Any) -> list[NDArray[Any]]:
     symmetric array of int64, or of float64 where scores have halves, for each (kernel 4 of SSCA#1).
 
     ``sets`` are iterables of sequences; one may be empty.  ``how``: the arguments of `align_many`
-    but ``output``.  Of two sequences the first one is the query.  Raises as `align_many`."""
+    but ``output`` and ``min_score``.  Of two sequences the first one is the query.  Raises as
+    `align_many`."""
     every, firsts = _joined(sets)
     pairs = [np.triu_indices(stop - first) for first, stop in pairwise(firsts)]
     sides = [[one[k] + first for one, first in zip(pairs, firsts, strict=False)] for k in (0, 1)]
-    scores, at = align_many(_batch(every, *sides), **how)["score"], 0
+    rows, at = align_many(_batch(every, *sides), **how, output="score", min_score=None), 0
+    scores = rows["score"]
     found = []
     for (one, other), size in zip(pairs, np.diff(firsts).tolist(), strict=True):
         matrix = np.empty((size, size), scores.dtype)
@@ -52,10 +54,13 @@ def align_stars(
     others, by falling score with it; and the rows as texts, with hyphens in gaps.
 
     ``matrices`` are what `score_matrices` gives for these ``sets`` with mode "global", and ``how``
-    the arguments of `align_paths` but ``mode``, the same as there.  Raises as `align_many`, and
-    InputError for an empty set, and for matrices of other sets."""
+    the arguments of `align_paths` but ``mode``, ``free_ends`` and ``strand``, the same as there.
+    Raises as `align_many`, and InputError for an empty set, and for matrices of other sets."""
     every, firsts = _joined(sets)
-    known = [np.asarray(one) for one in items(matrices, "matrices")]
+    try:
+        known = [np.asarray(one, np.float64) for one in items(matrices, "matrices")]
+    except (TypeError, ValueError):
+        known = []
     sizes = np.diff(firsts).tolist()
     if [one.shape for one in known] != [(size, size) for size in sizes] or 0 in sizes:
         raise InputError("stars take sets of at least one sequence, and a square matrix for each")
@@ -66,7 +71,8 @@ def align_stars(
         orders.append(np.concatenate([[centre], order[order != centre]]))
     rows = [order + first for order, first in zip(orders, firsts, strict=False)]
     middles = [np.full(len(one), one[0]) for one in rows]
-    paths = align_paths(_batch(every, rows, middles), mode="global", **how)
+    whole: dict[str, Any] = {"mode": "global", "free_ends": False, "strand": "plus"}
+    paths = align_paths(_batch(every, rows, middles), **whole, **how)
     found, at = [], 0
     for row, order in zip(rows, orders, strict=True):
         some = paths.offsets[at : at + len(row) + 1]

@@ -101,5 +101,14 @@ def test_sets_that_are_no_stars() -> None:
     for wrong in ([["A"], []], [[]]):
         with pytest.raises(InputError, match="at least one sequence"):
             pysw_cl.align_stars(wrong, [[[0]], np.zeros((0, 0))][-len(wrong) :])
-    with pytest.raises(InputError, match="a square matrix"):
-        pysw_cl.align_stars([["A", "C"]], [[[0]]])
+    for matrix in ([[0]], [[0], [0, 1]], "x"):
+        with pytest.raises(InputError, match="a square matrix"):
+            pysw_cl.align_stars([["A", "C"]], [matrix])
+    for texts in (["ACGT"], "ACGT"):
+        with pytest.raises(InputError, match="sets must be a list, not 'ACGT'"):
+            pysw_cl.score_matrices(texts)
+    for name in ("free_ends", "strand"):  # a star has all letters, as they are
+        with pytest.raises(TypeError, match=name):
+            pysw_cl.align_stars([["A"]], [[[0]]], **{name: True})
+    with pytest.raises(TypeError, match="min_score"):
+        pysw_cl.score_matrices([["A", "C"]], min_score=1)
