@@ -100,7 +100,7 @@ class Workers:
         end meanwhile; of an executor that has no addresses, at one of them."""
         with _answering():
             if self._client is None:
-                return {"": self._executor.submit(task, *given).result()}
+                return {"of the executor": self._executor.submit(task, *given).result()}
             every = self._client.run(task, *given, on_error="return")
         return {where: one for where, one in every.items() if not isinstance(one, OSError)}
 
