@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, choice, items, shown, whole_number
+from ..errors import InputError, choice, flag, items, shown, whole_number
 from .codons import printed
 from .generators import SEEDS, Data, ornl, paper, spec
 from .kernels import RULES, kernel_1, kernel_2, kernel_3, kernel_4, kernel_5
@@ -129,6 +129,7 @@ def run(
     Raises InputError for values that cannot be, and for sequences that need more memory than there
     is, before they are made."""
     choice(variant, "variant", tuple(RULES))
+    flag(verify, "verify")
     whole_number(kernels, "kernels", 1, most=5)
     whole_number(scale, "scale", 2, most=62)
     whole_number(ranks, "ranks", 1)

@@ -114,6 +114,7 @@ def test_nucleotides_and_no_end() -> None:
         ({"kernels": 6}, "kernels"),
         ({"variant": "other"}, "variant"),
         ({"length": 50}, "1 ranks need 128 codons"),
+        ({"verify": "no"}, "verify"),
         ({"variant": "paper", "lengths": 9}, "lengths"),
         ({"variant": "paper", "lengths": (9, 9, 9)}, "lengths"),
         ({"variant": "paper", "lengths": (9, 10**400)}, "length must be at most"),
