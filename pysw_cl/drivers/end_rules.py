@@ -38,13 +38,11 @@ class Matches:
         ``last`` (nothing: there is no other); and behind what the others are."""
         if last:
             last = [last[0] + int(self._scores.max()), 0, 0]
-        (m, n), (score, row, column) = self._shape, cells.T
-        pair = self._pair(row - 1, column - 1)
-        goes_on = (row < m) & (column < n)
-        goes_on[goes_on] = self._pair(row[goes_on], column[goes_on]) > 0
+        n, (score, row, column) = self._shape[1], cells.T
         high = score >= max([self._least, *(one + 1 for one in last[:1])])
-        some = np.flatnonzero(high & (pair > 0) & ~goes_on)
-        before, diagonal = (score - pair)[some], row * (n + 1) + column
+        some = np.flatnonzero(high & self._may_end(row, column))
+        before = score[some] - self._pair(row[some], column[some])
+        diagonal = row * (n + 1) + column
         wanted, known = diagonal[some] - n - 2, before == 0
         order = np.argsort(wanted)
         if len(some):
@@ -52,9 +50,24 @@ class Matches:
             known[at[(wanted[at] == diagonal) & (before[at] == score)]] = True
         return cells[some[known]], last
 
+    def needed(self, cells: Cells) -> Cells:
+        """Those of some cells that may be ends, or come before one."""
+        row, column = cells[:, 1], cells[:, 2]
+        some: Cells = cells[self._may_end(row, column) | self._may_end(row + 1, column + 1)]
+        return some
+
+    def _may_end(self, row: Any, column: Any) -> Any:
+        """Which cells have a pair that scores above 0, where the next one does not?"""
+        return self._match(row, column) & ~self._match(row + 1, column + 1)
+
+    def _match(self, row: Any, column: Any) -> Any:
+        inside = (row <= self._shape[0]) & (column <= self._shape[1])
+        inside[inside] = self._pair(row[inside], column[inside]) > 0
+        return inside
+
     def _pair(self, row: Any, column: Any) -> Any:
-        """The scores of pairs, whose letters are counted from 0."""
-        return self._scores[self._codes[0][row], self._codes[1][column]]
+        """The scores of the pairs of cells."""
+        return self._scores[self._codes[0][row - 1], self._codes[1][column - 1]]
 
 
 def apart(
@@ -123,11 +136,18 @@ def _ranges(side: NDArray[Any], middle: NDArray[Any], near: int) -> tuple[list[i
 
 class Left:
     """The cells after the ``last`` one, not nearer than ``separation`` to one that is ``kept``, in
-    rows and columns, or, with ``both``, in either."""
+    rows and columns, or, with ``both``, in either; with ``matches`` those that it needs."""
 
-    def __init__(self, last: list[int], kept: Cells, separation: int, both: bool) -> None:
+    def __init__(
+        self,
+        last: list[int],
+        kept: Cells,
+        separation: int,
+        both: bool,
+        matches: Matches | None = None,
+    ) -> None:
         self._last, self._kept, self._near = last, kept[:, 1:], separation - 1
-        self._both = both
+        self._both, self._matches = both, matches
         #: Which cells of an area are not near; several devices compute some areas at once.
         self._free = lru_cache(UNDER_WAY)(self._free_in)
 
@@ -151,6 +171,7 @@ class Left:
         if not after.all():
             below = (row > last_row) | ((row == last_row) & (column > last_column))
             cells = cells[after | ((score == least) & below)]
+        cells = cells if self._matches is None else self._matches.needed(cells)
         free = self._free(area)
         if free.all():
             return cells

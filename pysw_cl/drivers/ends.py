@@ -90,7 +90,7 @@ def best_ends(engine: Engine, problem: Problem, options: EndsOptions, progress: 
     wanted = more
     while left and len(kept) < count:
         near = separation if matches is None else separation - 1  # a pair before a match may be
-        want = Want("all", wanted, guess, among=Left(last, kept, near, both))
+        want = Want("all", wanted, guess, among=Left(last, kept, near, both, matches))
         found = _collected(engine, problem, want, progress)
         before, full = last, len(found) == wanted
         last = found[-1].tolist() if full else [guess, FARTHEST, 0]
