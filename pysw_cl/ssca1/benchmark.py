@@ -137,7 +137,7 @@ def run(
     seed = SEED[variant] if seed is None else whole_number(seed, "seed", 0, most=most)
     if length is None:
         length = ceil(2 ** (scale / 2)) + (ADDED if variant == "ornl" else 0)
-    both = items(lengths, "lengths") if variant == "paper" else [length, length]
+    both: Any = items(lengths, "lengths") if variant == "paper" else [length, length]
     if len(both) != 2:
         raise InputError(f"lengths are those of match and main, not {shown(lengths)}")
     needed = BYTES * sum(whole_number(one, "length", 1, most=SEEDS) for one in both)
