@@ -29,13 +29,13 @@ SHARING = 64
 PLUGGED = "pci_domain_id_nv", "pci_bus_id_nv", "pci_slot_id_nv"
 
 
-def own_device(device: str) -> str:
+def own_device(device: Any) -> Any:
     """The ``device`` that a worker is to compute on; if "auto" or "gpu" may mean several GPUs, one
     that no other worker of the host has taken, or that the fewest share."""
-    named = device == "auto" and any(map(os.environ.get, VARIABLES))
-    if device not in ("auto", "gpu") or named or sys.platform != "linux":
+    if not isinstance(device, str) or device not in ("auto", "gpu") or sys.platform != "linux":
         return device
-    return _taken()[0] or device
+    named = device == "auto" and any(map(os.environ.get, VARIABLES))
+    return (not named and _taken()[0]) or device
 
 
 @cache

@@ -196,6 +196,8 @@ def test_pairs(pool: Executor) -> None:
     assert align_many(iter(PAIRS), cluster=pool).tolist() == align_many(PAIRS).tolist()
     batch = pysw_cl.Batch.from_sequences(PAIRS)
     assert align_many(batch, cluster=pool).tolist() == align_many(PAIRS).tolist()
+    with pytest.raises(ClusterError, match="worker of the executor cannot compute this"):
+        align_many(PAIRS, cluster=pool, device=np.zeros(2))
     for none in ([], iter([])):
         found = align_many(none, cluster=pool, output="path")
         assert found.dtype == align_many([], output="path").dtype
