@@ -16,7 +16,7 @@ from ..drivers.prepared import Batch
 from ..drivers.problem import FreeEnds, Problem
 from ..engines.batch.scores import FREE_QUERY, path_reach
 from ..errors import items
-from ..opencl.device import get_runtime
+from ..opencl.device import get_runtime, named_apart
 from ..planning.plan import Plan
 from ..results.pair_paths import as_table
 from ..scoring.scoring import made_of
@@ -96,7 +96,7 @@ class _Fits:
     ends are known.  Last come the paths."""
 
     def __init__(self, options: EndsOptions, resources: Resources, sequences: list[Any]) -> None:
-        if isinstance(resources.device, list):
+        if named_apart(resources.device) is not None:
             get_runtime(resources.device)  # refuses several
         self._options, self._resources = options, resources
         self._scoring = replace(options.scoring, alphabet=None)  # letters stand for its symbols

@@ -53,7 +53,8 @@ class Matches:
     def needed(self, cells: Cells) -> Cells:
         """Those of some cells that may be ends, or come before one."""
         row, column = cells[:, 1], cells[:, 2]
-        some: Cells = cells[self._may_end(row, column) | self._may_end(row + 1, column + 1)]
+        here, following, after = (self._match(row + k, column + k) for k in range(3))
+        some: Cells = cells[(here & ~following) | (following & ~after)]
         return some
 
     def _may_end(self, row: Any, column: Any) -> Any:

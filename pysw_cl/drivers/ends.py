@@ -76,18 +76,17 @@ def best_ends(engine: Engine, problem: Problem, options: EndsOptions, progress: 
     matches = Matches(problem, least) if options.ends == "matches" else None
     least = least if matches is None else matches.floor
     kept, last, left = NO_HITS.some, [FARTHEST, 0, 0], True
-    guess, more = least, max(4 * count, HELD)
+    guess, wanted = least, max(4 * count, HELD)
     each = EACH_MATCH if matches is not None else 1 if any_do else 4
     if each != 4 or m * n > 16 * HELD:  # few of so few cells may be apart
-        wanted = min(each * count, m * n)
-        found = _best(engine, problem, wanted, HELD if matches else wanted, least, progress)
-        left = len(found) >= wanted
+        few = min(each * count, m * n)
+        found = _best(engine, problem, few, HELD if matches else few, least, progress)
+        left = len(found) >= few
         last = found[-1].tolist() if left else []
-        guess = _lower(found[:, 0], FARTHEST, last[0], more, least) if left else least
+        guess = _lower(found[:, 0], FARTHEST, last[0], wanted, least) if left else least
         if matches is not None:
             found, last = matches.among(found, last)
         kept = apart(found, count, separation, both=both)
-    wanted = more
     while left and len(kept) < count:
         near = separation if matches is None else separation - 1  # a pair before a match may be
         want = Want("all", wanted, guess, among=Left(last, kept, near, both, matches))

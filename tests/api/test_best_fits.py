@@ -91,5 +91,6 @@ def test_symbols_and_bad_input() -> None:
     assert len(pysw_cl.best_fits(["CC"], "CCACC", min_separation=1 << 70)) == 1
     with pytest.raises(InputError, match="queries must be a list, not 'ACGT'"):
         pysw_cl.best_fits("ACGT", "ACGT")
-    with pytest.raises(DeviceError, match="means several devices"):
-        pysw_cl.best_fits(["ACGT"], "ACGT", device=["cpu"])
+    for device in (["cpu"], "all", "0:0,0:1"):
+        with pytest.raises(DeviceError, match="means several devices"):
+            pysw_cl.best_fits(["ACGT"], "ACGT", device=device)
