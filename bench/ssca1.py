@@ -6,7 +6,8 @@
 Cases: "kernel-1" beside `best_ends` of the same sequences; "kernel-3" of a hundred sequences of 8
 to 40 letters, by time a cell beside kernel 1; "others": kernels 2, 4 and 5 beside kernel 1;
 "scale": all kernels at scale 30, warm, and in a new process without built kernels; "pairs": the
-inserted pairs of 20 seeds; "sizes": the time of each kernel over the size, which --picture draws.
+inserted pairs of 20 seeds; "steps": what kernel 1 spends its time on; "sizes": the time of each
+kernel over the size, which --picture draws, and of kernels 1 and 2 of the papers' sequences.
 
 Times are medians of calls in turn.  A wrong result, or a bar that is missed, ends with exit code 1;
 bars are for a quiet machine with 2 cores and PoCL, and the short form has none.
@@ -15,7 +16,9 @@ bars are for a quiet machine with 2 cores and PoCL, and the short form has none.
 from __future__ import annotations
 
 import argparse
+import cProfile
 import os
+import pstats
 import subprocess
 import sys
 import tempfile
@@ -29,6 +32,7 @@ import numpy as np
 from cases import WrongResult, pysw_cl, write_report
 
 from pysw_cl import ssca1
+from pysw_cl.opencl.device import get_runtime
 from pysw_cl.ssca1.generators import paper
 from pysw_cl.ssca1.kernels import RULES, kernel_1, kernel_2, kernel_3, kernel_4, kernel_5
 from pysw_cl.ssca1.verification import faults
@@ -206,6 +210,34 @@ def sizes(args: argparse.Namespace) -> Iterator[Row]:
         cells = len(run.data.main) * len(run.data.match)
         gcups = cells / run.seconds[1] / 1e9
         yield {"case": f"ornl, scale {scale}", "cells": cells, **seconds, "gcups": gcups}
+    for m, n in [(64, 10_000)] if args.short else [(1024, k << 20) for k in (1, 4, 16, 64)]:
+        main, match = sides(paper((m, n), 1))
+        took, found = in_turn(args.runs, first=lambda: kernel_1(main, match, PAPER, args.device))
+        ends = found["first"]
+        second, _ = in_turn(args.runs, it=lambda: kernel_2(main, match, ends, PAPER, args.device))
+        seconds = {"kernel 1": took["first"], "kernel 2": second["it"]}
+        yield {"case": f"paper, {m:,} x {n:,}", **seconds, "gcups": m * n / took["first"] / 1e9}
+
+
+#: The steps of kernel 1, by the functions whose time they are.
+STEPS = {"sweeps": ("sweep",), "ends of matches": ("among",), "which are apart": ("apart",)}
+
+
+def steps(args: argparse.Namespace) -> Iterator[Row]:
+    """Shares of the time of kernel 1 (Khajeh-Saeed & Perot 2011, table 13.1)."""
+    m, n = (64, 10_000) if args.short else (1024, 1 << 20)
+    main, match = sides(paper((m, n), 1))
+    kernel_1(main, match, PAPER, args.device)
+    with cProfile.Profile() as profile:
+        kernel_1(main, match, PAPER, args.device)
+    told: Any = pstats.Stats(profile)
+    whole = told.total_tt
+    parts = {
+        step: sum(row[3] for (_, _, name), row in told.stats.items() if name in names) / whole
+        for step, names in STEPS.items()
+    }
+    rest = 1 - sum(parts.values())
+    yield {"case": f"steps of kernel 1, {m:,} x {n:,}", "seconds": whole, **parts, "rest": rest}
 
 
 CASES = {
@@ -214,6 +246,7 @@ CASES = {
     "others": other_kernels,
     "scale": whole_scale,
     "pairs": inserted_pairs,
+    "steps": steps,
     "sizes": sizes,
 }
 
@@ -252,8 +285,7 @@ def main() -> int:
             rows.append(row)
     if args.picture:
         draw(rows, args.picture)
-    info = pysw_cl.devices()[0]
-    write_report(args.json, info, rows, load=[load, os.getloadavg()], runs=args.runs)
+    write_report(args.json, get_runtime(args.device).info, rows, load=[load, os.getloadavg()], runs=args.runs)
     missed = [row["case"] for row in rows if not row.get("met", True)]
     if missed and not args.short:
         print("missed:", "; ".join(missed))

@@ -3,7 +3,8 @@ PoCL copies rows between devices only if it has more threads than groups are wai
 
     POCL_MAX_PTHREAD_COUNT=64 python tests/relaying.py [SECONDS] [SEED] [DEVICES]
 
-DEVICES are GPUs, such as 0:0,0:1; without them several contexts of one CPU stand for devices.
+DEVICES are GPUs, such as 0:0,0:1; without them several contexts of one CPU stand for devices, and
+contexts of a GPU for one that is named again.
 """
 
 from __future__ import annotations
@@ -74,11 +75,11 @@ def drawn(rng: np.random.Generator, least: int, most: int) -> tuple[str, str]:
     return tuple("".join("ACGT"[one] for one in codes) for codes in (a, b))  # type: ignore[return-value]
 
 
-def runtimes(count: int) -> list[Runtime]:
-    """So many devices: contexts of one, on which tiles follow each other."""
+def runtimes(names: list[str]) -> list[Runtime]:
+    """Devices, each a context of its own: tiles follow each other on one that is named again."""
     found = []
-    for _ in range(count):
-        runtime = get_runtime(cl.Context([get_runtime("auto").device]))
+    for name in names:
+        runtime = get_runtime(cl.Context([get_runtime(name).device]))
         runtime.traits = replace(runtime.traits, speculative=True)
         found.append(runtime)
     return found
@@ -210,7 +211,7 @@ def main(seconds: float, seed: int, named: str = "") -> None:
 
     Relay.__init__ = noted  # type: ignore[method-assign]
     rng, cases, tiles = np.random.default_rng(seed), 0, 0
-    devices = [get_runtime(one) for one in named.split(",")] if named else runtimes(3)
+    devices = runtimes(named.split(",") if named else ["auto"] * 3)
     for name in () if named else ("done", "tell"):
         hangs(rng, devices, name)
     until = time.monotonic() + seconds
