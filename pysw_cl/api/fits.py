@@ -33,8 +33,9 @@ from .search_engine import search_engine
 
 #: Letters of a window at least, and in reaches of paths.
 LETTERS, LEAST = 512, 4
-#: Windows that are looked at for each place at first, and how many times as many after that.
-FIRST, GROWTH = 2, 4
+#: Windows that are looked at for each place at first, and how many times as many after that: the
+#: best ones have a place each, of which some are near a better one.
+FIRST, GROWTH = 1.25, 4
 #: A query may begin and end anywhere in the target.
 ANYWHERE = FreeEnds(True, True)
 Ints = NDArray[np.int64]
@@ -138,7 +139,7 @@ class _Fits:
     def _ends(self, engine: Engine, query: Letters, scores: Any) -> Cells:
         """Those of a query whose best ``scores`` in windows are known."""
         order, options = np.argsort(-scores, kind="stable"), self._options
-        order, take = order[scores[order] >= options.least], FIRST * options.k
+        order, take = order[scores[order] >= options.least], int(FIRST * options.k)
         separation = min(options.min_separation, len(self._target))  # no two ends are so far apart
         while True:
             least, known = options.least, len(self._target)

@@ -41,8 +41,11 @@ from .traceback import trace_back
 if TYPE_CHECKING:
     from ..engines.batch.boxes import Boxes
 
-#: The least score is guessed from this share of the target, if that has so many cells.
-SHARE, LEAST_CELLS = 64, 1 << 20
+#: The least score is guessed from this share of the target, and of a long one from so many times
+#: the query's length at least, if that has so many cells.
+SHARE, SETTLED, LEAST_CELLS = 64, 8, 1 << 20
+#: The first guess is so many times the highest substitution score below the best one.
+FIRST = 8
 #: So many cells are collected for each match that an alignment ends in.
 EACH_MATCH = 48
 #: No two cells are so far apart.
@@ -121,18 +124,27 @@ def _best(
 
     A sweep that collects all cells above a score that somewhat more than these reach takes as long
     as one that finds the best alone.  It is guessed to be that of about the cell that stands for
-    twice as many in the first part of the target."""
-    guess, columns = least, len(problem.target) // SHARE
-    if len(problem.query) * columns >= LEAST_CELLS:
+    twice as many in the first part of the target, and there to be not far below the best one; if it
+    is reached by too few it falls (`_lower`)."""
+    (m, n), highest = problem.shape, problem.scoring.highest
+    guess, columns = least, n // SHARE
+    if n >= SHARE * m:  # alignments that run through the query have begun
+        columns = max(columns, SETTLED * m)
+    if m * columns >= LEAST_CELLS:
         part = replace(problem, target=problem.target.slice(0, columns))
-        place = 2 + -(-2 * wanted // SHARE)
+        place = 2 + -(-2 * wanted * columns // n)
         cells = _best(engine, part, place, place, least)
         guess = int(cells[-1, 0]) if len(cells) == place else least
-    want = Want("all", max(wanted, held), guess)
-    found = _collected(engine, problem, want, progress)
-    if len(found) < wanted and guess > least:
-        return _collected(engine, problem, replace(want, threshold=least), progress)
-    return found
+    elif m * n > LEAST_CELLS:
+        top = _collected(engine, problem, Want("all", 1, least), None)[:, 0]
+        guess = max([least, *(top - FIRST * highest).tolist()])
+    while True:
+        want = Want("all", max(wanted, held), guess)
+        found = _collected(engine, problem, want, progress)
+        if len(found) >= wanted or guess <= least:
+            return found
+        top = max([guess + highest, *found[:1, 0].tolist()])
+        guess = _lower(found[:, 0], top, guess, wanted, least)
 
 
 def _collected(engine: Engine, problem: Problem, want: Want, progress: Progress | None) -> Cells:

@@ -56,8 +56,8 @@ class SequenceSet(Sequence[Letters]):
             kind = type(sequences).__name__
             raise InputError(f"sequences must be an iterable of sequences, not {kind}")
         sequences = list(sequences)
-        if set(map(type, sequences)) == {str} and (text := "".join(sequences)).isascii():
-            plain = cls._joined(text.encode(), sequences)
+        if (text := _text_of(sequences)) is not None:
+            plain = cls._joined(text, sequences)
             if plain.lengths.all() and first_outside(GOOD, plain.letters) is None:
                 return plain
         every = [
@@ -213,6 +213,16 @@ class SequenceSet(Sequence[Letters]):
         if names is not None and len(names) != len(bounds) - 1:
             raise InputError(f"the sequences in {place} are damaged: save them again")
         return cls.of(letters, bounds[:-1], bounds[1:], names)
+
+
+def _text_of(sequences: list[Any]) -> bytes | None:
+    """The letters of sequences that are all texts, all bytes or all arrays of letters."""
+    kinds = set(map(type, sequences))
+    if kinds == {str}:
+        return text.encode() if (text := "".join(sequences)).isascii() else None
+    if kinds == {np.ndarray} and {(x.dtype.char, x.ndim) for x in sequences} == {("B", 1)}:
+        return np.concatenate(sequences).tobytes()
+    return b"".join(sequences) if kinds == {bytes} else None
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -245,10 +245,14 @@ class SectionsRun(StripsRun):
 
     def distinct(self, cells: Ints) -> Ints:
         """Each cell once, with its highest score: of sections that overlap, one may be too low."""
-        ordered = cells[np.lexsort((-cells[:, 0], cells[:, 2], cells[:, 1]))]
-        first = np.ones(len(cells), bool)
-        first[1:] = (ordered[1:, 1:] != ordered[:-1, 1:]).any(axis=1)
-        return ordered[first]
+        if len(cells) < 2:
+            return cells
+        place = cells[:, 1] * np.int64(cells[:, 2].max() + 1) + cells[:, 2]
+        order = np.argsort(place)
+        first = np.flatnonzero(np.diff(place[order], prepend=-1))
+        found = cells[order[first]]
+        found[:, 0] = np.maximum.reduceat(cells[order, 0], first)
+        return found
 
 
 def _number(edge: Edge) -> tuple[int, ...]:
