@@ -23,8 +23,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial, reduce
-from itertools import pairwise
+from functools import partial
+from itertools import pairwise, takewhile
 from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any, BinaryIO, NamedTuple
@@ -41,8 +41,8 @@ _TAIL = struct.Struct("<QQI8s")  # the index: offset, bytes, CRC-32; then _MARK
 _MARK = b"PYSWEND\n"
 _EDGE = struct.Struct("<ibb")  # the first H, bytes of an H difference, bytes of an H - X
 _WIDTHS = {1: "<i1", 2: "<i2", 4: "<i4"}
-#: The most cells of a piece.  A reader decompresses whole pieces.
-PIECE_CELLS = 1 << 20
+#: The most cells of a piece.  A reader decompresses whole pieces, as many threads as there are.
+PIECE_CELLS = 1 << 17
 #: The most tasks that wait for the writer; each holds some pieces of 8 bytes a cell.
 WAITING = max(1, 8 // AT_ONCE)
 
@@ -365,15 +365,14 @@ class Joined(Source):
         self._parts = list(parts)
 
     def read(self, start: int, stop: int) -> Edge:
-        found, at = list[Edge](), start
         k = max(0, bisect_right(self._parts, start, key=itemgetter(0)) - 1)
-        for (first, part), (after, _) in pairwise([*self._parts[k:], (stop, self)]):
-            if first <= at < (end := min(after, stop)):
-                found.append(part.read(at - first, end - first))
-                at += len(found[-1])
-        if at < stop:
+        some = pairwise([*takewhile(lambda part: part[0] < stop, self._parts[k:]), (stop, self)])
+        spans = ((part, max(0, start - first), end - first) for (first, part), (end, _) in some)
+        found = [*in_threads(lambda span: span[0].read(*span[1:]), spans)]
+        if sum(map(len, found)) < stop - start:
             raise InternalError(f"cells {start} to {stop} of an edge are not on disk")
-        return reduce(Edge.joined, found) if found else Edge.unreachable(0)
+        first, *others = found or [Edge.unreachable(0)]
+        return first.joined(*others) if others else first
 
 
 class StoredEdge(Joined):

@@ -289,9 +289,10 @@ class TracedEnds(Costs):
                 else:
                     path = Path(end.row, end.column)
                     path.follow(moves.trace(end.row, end.column, 0))
-                if box.proves(path.row, path.column):
-                    path.row, path.column = path.row + box.area.row, path.column + box.area.column
-                    self.paths[k] = path_of(self.job, self.ends[k], path, plan)
+                if not box.proves(path.row, path.column):
+                    break  # nor are those to its other ends, mostly
+                path.row, path.column = path.row + box.area.row, path.column + box.area.column
+                self.paths[k] = path_of(self.job, self.ends[k], path, plan)
         finally:
             if moves is not None:
                 moves.release()

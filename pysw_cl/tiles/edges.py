@@ -88,9 +88,10 @@ class Edge(Source):
     def highest(self) -> int:
         return int(self.h[0] if self.h.strides == (0,) else self.h.max())
 
-    def joined(self, other: Edge) -> Edge:
-        """This run followed by another."""
-        return Edge(np.concatenate([self.h, other.h]), np.concatenate([self.x, other.x]))
+    def joined(self, *others: Edge) -> Edge:
+        """This run followed by others."""
+        every = self, *others
+        return Edge(*(np.concatenate([getattr(one, name) for one in every]) for name in "hx"))
 
     def restored(self) -> Edge:
         """The edge with every unreachable cell set back to the sentinel."""
