@@ -285,7 +285,9 @@ def main() -> int:
             rows.append(row)
     if args.picture:
         draw(rows, args.picture)
-    write_report(args.json, get_runtime(args.device).info, rows, load=[load, os.getloadavg()], runs=args.runs)
+    write_report(
+        args.json, get_runtime(args.device).info, rows, load=[load, os.getloadavg()], runs=args.runs
+    )
     missed = [row["case"] for row in rows if not row.get("met", True)]
     if missed and not args.short:
         print("missed:", "; ".join(missed))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -11,28 +11,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..drivers.end_rules import apart
-from ..drivers.options import EndsOptions, Resources, SearchOptions
+from ..drivers.options import EndsOptions, Resources
 from ..drivers.prepared import Batch
 from ..drivers.problem import FreeEnds, Problem
+from ..engines.batch.last_rows import LastRows
 from ..engines.batch.scores import FREE_QUERY, path_reach
+from ..engines.plans import make_plan
+from ..engines.registry import row_of
 from ..errors import items
 from ..opencl.device import get_runtime, named_apart
 from ..planning.plan import Plan
 from ..results.pair_paths import as_table
 from ..scoring.scoring import made_of
-from ..sequences.alphabet import Letters
 from ..sequences.sequence import as_sequence
 from ..sequences.sequence_set import SequenceSet
 from ..sequences.view import View
-from ..tiles.contract import Engine
 from ..tiles.sweep import sweep
-from ..tiles.tile import NO_HITS, Cells, Want
+from ..tiles.tile import NO_HITS, Cells, Want, best_first
 from .align import make_engine
-from .many import align_paths
-from .search_engine import search_engine
+from .many import align_many, align_paths
 
-#: Letters of a window at least, and in reaches of paths.
-LETTERS, LEAST = 512, 4
+#: A window has as many letters as paths reach at least, and as many of them are wanted for each
+#: place, but not more letters than these, or so many times the reach.
+WINDOWS, LETTERS, LARGE = 4, 2048, 4
+#: Pairs of a query and a window that are compared at once, and the letters of those whose last rows
+#: are computed so; the last rows of longer ones are swept one by one.
+PAIRS, LANE_LETTERS = 1 << 20, 1 << 15
+#: Cells that are sorted at first for each place.
+EACH = 8
 #: Windows that are looked at for each place at first, and how many times as many after that: the
 #: best ones have a place each, of which some are near a better one.
 FIRST, GROWTH = 1.25, 4
@@ -92,9 +98,9 @@ class _Fits:
 
     All queries are compared with windows of the target first, which gives the best score of each.
     A window has the letters before it that a path to its first letter may take, so its own ends are
-    as they are.  For each query the best windows are joined, and all cells of the last row are
-    looked at, down to the score of the next window, and to its place among equals.  So all better
-    ends are known.  Last come the paths."""
+    as they are.  Of each query all ends in its best windows are looked at, down to the score of the
+    next window, and to its place among equals.  So all better ends are known.  Last come the
+    paths."""
 
     def __init__(self, options: EndsOptions, resources: Resources, sequences: list[Any]) -> None:
         if named_apart(resources.device) is not None:
@@ -112,60 +118,109 @@ class _Fits:
         self._queries = SequenceSet.of(text, bounds[:-1], bounds[1:])
         longest, letters = int(self._queries.lengths.max(initial=0)), len(self._target)
         self._scoring.bounds.check_range(longest, letters, "global")
-        self._codes = self._scoring.encode(self._target, "target")
         reach = self._reach(np.array([longest]), options.least)
         before = letters if reach is None else int(reach[0])
-        size = max(LETTERS, LEAST * before)
+        most = max(LETTERS, LARGE * before)
+        size = max(1, before, min(most, letters // (WINDOWS * options.k)))
         #: The letters of each window, never more than of the one before it, and its first own one.
-        self._start = np.arange(0, max(1, letters - before), size)
-        self._stop = np.minimum(self._start + before + size, letters)
-        self._first = np.where(self._start > 0, self._start + before, 0)
+        start = np.arange(0, max(1, letters - before), size)
+        stop = np.minimum(start + before + size, letters)
+        self._windows, self._first = SequenceSet.of(self._target, start, stop), start + before
+        self._first[0] = 0
+        self._how = {name: getattr(resources, name) for name in ("device", "plan")}
+        self._how |= {"mode": "global", "sub_score": self._scoring}
+        few = max(longest, int(self._windows.lengths[0])) <= LANE_LETTERS
+        self._rows = self._in_lanes() if few and row_of(resources.plan).batches else None
+
+    def _in_lanes(self) -> LastRows:
+        runtime = get_runtime(self._resources.device)
+        return LastRows(runtime, make_plan(runtime, self._resources.plan).lanes, self._scoring)
 
     def _reach(self, rows: Ints, scores: Any) -> Ints | None:
         return path_reach(self._scoring, rows, scores, False, FREE_QUERY)
 
     def ends(self) -> list[Cells]:
         """The ends of each query: the best ones that are apart, as score, 0 and target end."""
-        given = {**vars(self._options), "sub_score": self._scoring, "min_score": None}
-        asked = {"mode": "global", "free_ends": tuple(ANYWHERE), "output": "score"}
-        windows = SequenceSet.of(self._target, self._start, self._stop)
-        engine = search_engine(made_of(SearchOptions, given | asked), self._resources)
-        with closing(engine):
-            held, sweeper = engine.hold(windows), make_engine(self._resources)
-            scored = engine.scores(self._queries, held, lambda cells: None)
-            both = zip(self._queries, scored, strict=True)
-            return [self._ends(sweeper, query, scores) for query, scores in both]
+        order = np.argsort(self._queries.lengths, kind="stable")  # neighbours are alike
+        found, step = dict[int, Cells](), max(1, PAIRS // len(self._windows))
+        with ExitStack() as stack:
+            if self._rows is not None:
+                stack.callback(self._rows.close)
+            for at in range(0, len(order), step):
+                found |= self._ends(order[at : at + step])
+        return [found[k] for k in range(len(order))]
 
-    def _ends(self, engine: Engine, query: Letters, scores: Any) -> Cells:
-        """Those of a query whose best ``scores`` in windows are known."""
-        order, options = np.argsort(-scores, kind="stable"), self._options
-        order, take = order[scores[order] >= options.least], int(FIRST * options.k)
-        separation = min(options.min_separation, len(self._target))  # no two ends are so far apart
-        while True:
-            least, known = options.least, len(self._target)
-            if take < len(order):  # ends of that window, and of equal ones behind it, are not known
-                least, known = int(scores[order[take]]), int(self._first[order[take]])
-            cells = self._cells(engine, query, np.sort(order[:take]), least)
-            cells = cells[(cells[:, 0] > least) | (cells[:, 2] <= known)]
-            kept = apart(cells, options.k, separation)
-            if len(kept) == options.k or take >= len(order):
-                return kept
-            take *= GROWTH
+    def _ends(self, queries: Ints) -> dict[int, Cells]:
+        """Those of some queries."""
+        options, count = self._options, len(self._windows)
+        batch = Batch(
+            self._queries.take(queries.repeat(count)),
+            self._windows.take(np.tile(np.arange(count), len(queries))),
+        )
+        rows = align_many(batch, free_ends=tuple(ANYWHERE), output="score", **self._how)
+        scores = (rows["score"] * self._scoring.scale).astype(np.int64).reshape(len(queries), count)
+        order = np.argsort(-scores, axis=1, kind="stable")
+        able = (scores >= options.least).sum(axis=1).tolist()
+        separation = min(options.min_separation, len(self._target))  # no two are so far apart
+        found, left, take = dict[int, Cells](), [*range(len(queries))], int(FIRST * options.k)
+        while left:
+            some = [order[k, : min(take, able[k])] for k in left]
+            least, known = [options.least] * len(left), [len(self._target)] * len(left)
+            for place, k in enumerate(left):
+                if (
+                    take < able[k]
+                ):  # ends of that window, and of equal ones behind it, are not known
+                    next_one = order[k, take]
+                    least[place], known[place] = (
+                        int(scores[k, next_one]),
+                        int(self._first[next_one]),
+                    )
+            still = []
+            every = self._cells(queries[left], some, least)
+            for k, low, last, cells in zip(left, least, known, every, strict=True):
+                cells = cells[(cells[:, 0] > low) | (cells[:, 2] <= last)]
+                kept = found[int(queries[k])] = _apart(cells, options.k, separation)
+                if len(kept) < options.k and take < able[k]:
+                    still.append(k)
+            left, take = still, GROWTH * take
+        return found
 
-    def _cells(self, engine: Engine, query: Letters, some: Ints, least: int) -> Cells:
-        """All ends of a query in some windows, their own, that score at least so much."""
-        if not len(some):
-            return NO_HITS.some
-        parts = [self._codes[self._start[k] : self._stop[k]] for k in some]
-        codes, bounds = np.concatenate(parts), np.cumsum([0, *map(len, parts)])
-        sides = View(self._scoring.encode(query, "query")), View(codes)
-        problem = Problem.of(*sides, self._scoring, "global", ANYWHERE)
-        want, shape = Want("last_row", len(codes), least), engine.plan.tile_shape(*problem.shape)
-        cells = sweep(engine, problem, problem.edges, want, shape=shape).hits.cells
-        at = np.searchsorted(bounds, cells[:, 2]) - 1
-        end = cells[:, 2] - bounds[at] + self._start[some[at]]
-        own = end > self._first[some[at]]
-        return np.stack([cells[own, 0], 0 * end[own], end[own]], axis=1)
+    def _cells(self, queries: Ints, some: list[Ints], least: list[int]) -> list[Cells]:
+        """All ends of queries, each in some windows, their own, that score at least so much."""
+        owner = np.repeat(np.arange(len(queries)), [*map(len, some)])
+        window = np.concatenate([np.zeros(0, np.int64), *some])
+        find = self._in_turn if self._rows is None else self._side_by_side
+        pair, column, score = find(queries[owner], window, np.array(least, np.int64)[owner])
+        end = column + self._windows.starts[window[pair]]
+        own = end > self._first[window[pair]]
+        pair, cells = owner[pair[own]], np.stack([score, 0 * end, end], axis=1)[own]
+        at = np.argsort(pair, kind="stable")
+        bounds = np.searchsorted(pair[at], np.arange(1, len(queries)))
+        return np.split(cells[at], bounds)
+
+    def _side_by_side(self, query: Ints, window: Ints, least: Ints) -> Any:
+        """The cells of last rows, as `LastRows.cells` gives them."""
+        assert self._rows is not None
+        numbers, of = np.unique(window, return_inverse=True)
+        windows = self._windows.take(numbers)
+        letters, sizes = [self._queries.letters, *windows], windows.lengths
+        start = len(letters[0]) + np.cumsum(sizes) - sizes
+        sides = self._queries.take(query)
+        pairs = np.stack([sides.starts, sides.lengths, start[of], sizes[of]], axis=1)
+        return self._rows.cells(np.concatenate(letters), pairs.astype(np.int32), least)
+
+    def _in_turn(self, numbers: Ints, windows: Ints, least: Ints) -> Any:
+        """The same, by sweeps, of long sequences."""
+        engine, found = make_engine(self._resources), [np.zeros((3, 0), np.int64)]
+        for k, (one, other) in enumerate(zip(numbers, windows, strict=True)):
+            letters = self._queries[int(one)], self._windows[int(other)]
+            query, target = (View(self._scoring.encode(side, "sequence")) for side in letters)
+            problem = Problem.of(query, target, self._scoring, "global", ANYWHERE)
+            want = Want("last_row", len(problem.target), int(least[k]))
+            shape = engine.plan.tile_shape(*problem.shape)
+            cells = sweep(engine, problem, problem.edges, want, shape=shape).hits.cells
+            found.append(np.stack([np.full(len(cells), k), cells[:, 2], cells[:, 0]]))
+        return np.concatenate(found, axis=1)
 
     def traced(self, every: list[Cells]) -> NDArray[Any]:
         """The table of queries' ends, in turn."""
@@ -175,11 +230,19 @@ class _Fits:
         reach = self._reach(queries.lengths, score)
         start = np.zeros_like(end) if reach is None else np.maximum(0, end - reach)
         batch = Batch(queries, SequenceSet.of(self._target, start, end))
-        how: Any = {"mode": "global", "free_ends": (True, False, False, False)}
-        how |= {name: getattr(self._resources, name) for name in ("device", "plan")}
-        rows = align_paths(batch, sub_score=self._scoring, **how).table()
+        rows = align_paths(batch, free_ends=(True, False, False, False), **self._how).table()
         assert (rows["score"] * self._scoring.scale == score).all()
         columns = {name: rows[name] for name in rows.dtype.names or ()}
         for side in ("target_start", "target_end"):
             columns[side] = columns[side] + start
         return as_table({"query": numbers, **columns})
+
+
+def _apart(cells: Cells, count: int, separation: int) -> Cells:
+    """The best ``count`` of some cells that are apart, most of which are not sorted."""
+    some = EACH * count
+    while True:
+        kept = apart(best_first(cells, some), count, separation)
+        if len(kept) == count or some >= len(cells):
+            return kept
+        some *= GROWTH

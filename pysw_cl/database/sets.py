@@ -77,9 +77,11 @@ def align_stars(
     for row, order in zip(rows, orders, strict=True):
         some = paths.offsets[at : at + len(row) + 1]
         at += len(row)
-        letters = [every[int(k)] for k in row]
+        bounds = zip(every.starts[row].tolist(), every.ends[row].tolist(), strict=True)
+        letters = [every.letters[start:end] for start, end in bounds]
         laid = _laid_out(letters, paths.runs[some[0] : some[-1]], some - some[0])
-        found.append((order, [one.tobytes().decode() for one in laid]))
+        text, wide = laid.tobytes().decode(), laid.shape[1]
+        found.append((order, [text[k : k + wide] for k in range(0, len(text), wide)]))
     return found
 
 

@@ -83,7 +83,7 @@ def best_ends(engine: Engine, problem: Problem, options: EndsOptions, progress: 
     each = EACH_MATCH if matches is not None else 1 if any_do else 4
     if each != 4 or m * n > 16 * HELD:  # few of so few cells may be apart
         few = min(each * count, m * n)
-        found = _best(engine, problem, few, HELD if matches else few, least, progress)
+        found = _best(engine, problem, few, least, progress)
         left = len(found) >= few
         last = found[-1].tolist() if left else []
         guess = _lower(found[:, 0], FARTHEST, last[0], wanted, least) if left else least
@@ -117,10 +117,8 @@ def _lower(scores: NDArray[Any], first: int, last: int, wanted: int, least: int)
     return max(least, last - max(lower, 2 * (first - last) if wide else 0))
 
 
-def _best(
-    engine: Engine, problem: Problem, wanted: int, held: int, least: int, progress: Any = None
-) -> Cells:
-    """The ``wanted`` best cells of at least ``least``, up to ``held``, or all if these are few.
+def _best(engine: Engine, problem: Problem, wanted: int, least: int, progress: Any = None) -> Cells:
+    """The ``wanted`` best cells of at least ``least``, or all if these are fewer.
 
     A sweep that collects all cells above a score that somewhat more than these reach takes as long
     as one that finds the best alone.  It is guessed to be that of about the cell that stands for
@@ -133,18 +131,18 @@ def _best(
     if m * columns >= LEAST_CELLS:
         part = replace(problem, target=problem.target.slice(0, columns))
         place = 2 + -(-2 * wanted * columns // n)
-        cells = _best(engine, part, place, place, least)
+        cells = _best(engine, part, place, least)
         guess = int(cells[-1, 0]) if len(cells) == place else least
     elif m * n > LEAST_CELLS:
-        top = _collected(engine, problem, Want("all", 1, least), None)[:, 0]
-        guess = max([least, *(top - FIRST * highest).tolist()])
+        scores = _collected(engine, problem, Want("all", 1, least), None)[:, 0].tolist()
+        guess = max([least, *(score - FIRST * highest for score in scores)])
     while True:
-        want = Want("all", max(wanted, held), guess)
+        want = Want("all", wanted, guess)
         found = _collected(engine, problem, want, progress)
         if len(found) >= wanted or guess <= least:
             return found
-        top = max([guess + highest, *found[:1, 0].tolist()])
-        guess = _lower(found[:, 0], top, guess, wanted, least)
+        best = max([guess + highest, *found[:1, 0].tolist()])
+        guess = _lower(found[:, 0], best, guess, wanted, least)
 
 
 def _collected(engine: Engine, problem: Problem, want: Want, progress: Progress | None) -> Cells:
@@ -280,19 +278,18 @@ class TracedEnds(Costs):
             )
             self.add_cost(swept)
         try:
-            for k in members:
-                end = Hit(self.ends[k].score, *self._inside(box, k))
+            inside = [self._inside(box, k) for k in members]
+            traced = iter([] if moves is None else moves.each(inside))
+            for k, place in zip(members, inside, strict=True):
+                path = Path(*place, between=between)
                 if moves is None:
-                    path = Path(end.row, end.column, between=between)
-                    trace_back(engine, problem, grid, end, path)
+                    trace_back(engine, problem, grid, Hit(self.ends[k].score, *place), path)
                     self.add_cost(path)
                 else:
-                    path = Path(end.row, end.column)
-                    path.follow(moves.trace(end.row, end.column, 0))
-                if not box.proves(path.row, path.column):
-                    break  # nor are those to its other ends, mostly
-                path.row, path.column = path.row + box.area.row, path.column + box.area.column
-                self.paths[k] = path_of(self.job, self.ends[k], path, plan)
+                    path.follow(next(traced))
+                if box.proves(path.row, path.column):
+                    path.row, path.column = path.row + box.area.row, path.column + box.area.column
+                    self.paths[k] = path_of(self.job, self.ends[k], path, plan)
         finally:
             if moves is not None:
                 moves.release()

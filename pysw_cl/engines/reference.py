@@ -63,6 +63,9 @@ class Matrices:
     def release(self) -> None:
         """Nothing to free."""
 
+    def each(self, cells: Sequence[tuple[int, int]]) -> list[Traced]:
+        return [self.trace(*cell, AT_H) for cell in cells]
+
     def trace(self, row: int, column: int, state: int) -> Traced:
         """Trace a path back from a cell by the canonical rule (scikit-bio's): see
         :class:`pysw_cl.tiles.contract.StoredMoves`.

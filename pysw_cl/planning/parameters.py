@@ -95,7 +95,7 @@ class EngineTuning:
     small_cells: int = tunable(1 << 18, 0, 1 << 62, "of a tile: fewer are not worth another build")
     mixed_cells: int = tunable(1 << 44, 0, 1 << 62, "of a tile of 11-bit lanes: a GPU's seconds")
     mixed_build: float = tunable(7.0, 0, 1e6, "seconds of work that wait for these lanes' build")
-    least_hits: int = tunable(1 << 14, 1, 1 << 26, "collected at least, of several best cells")
+    least_hits: int = tunable(1 << 19, 1, 1 << 26, "collected at least, of several best cells")
     recomputed_cells: int = tunable(1 << 22, 0, 1 << 26, "more takes the reference engine seconds")
     recomputed_moves: int = tunable(1 << 24, 1, 1 << 40, "of a tile with moves, by one group")
 

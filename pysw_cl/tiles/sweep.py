@@ -333,7 +333,7 @@ def collected(tile: Callable[..., TileResult], job: TileJob, least_hits: int) ->
     it cannot, because too many scores are equal, the tile is halved; of equal cells those of the
     first half come first."""
     m, n = job.size
-    least, capacity = job.threshold, max(min(4 * job.count, m * n), least_hits)
+    least, capacity = job.threshold, min(m * n, max(4 * job.count, least_hits))
     while True:
         done = tile(replace(job, threshold=least), capacity)
         hits = Hits(done.hits.some, job.count)

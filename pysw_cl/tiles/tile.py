@@ -319,6 +319,9 @@ class StoredMoves(Protocol):
         ends.  ``state``: 0 begins at H, 1 inside a gap that consumes target (E^), 2 inside a gap
         that consumes query (F^)."""
 
+    def each(self, cells: Sequence[tuple[int, int]]) -> list[Traced]:
+        """As `trace` from each of some cells (row, column), at H, side by side."""
+
     def release(self) -> None:
         """Free the memory of the moves."""
 

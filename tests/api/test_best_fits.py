@@ -46,8 +46,7 @@ def test_the_best_places_in_order(
     engine: str, separation: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of windows with many equal scores, too, of which few are looked at, and of one window."""
-    monkeypatch.setattr(fits, "LETTERS", 40)
-    monkeypatch.setattr(fits, "LEAST", 1)
+    monkeypatch.setattr(fits, "WINDOWS", 1000)
     plan = None if engine == "auto" else {"engine": engine}
     for case, scores in enumerate(SCORES[: 4 if plan is None else 1]):
         target = letters(case, 300) * 2 + b"ACGT" * 40

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -24,6 +24,8 @@ TRACE = KernelSpec(
     ("base.clh", *TRACE_MACROS, "traceback/traceback.cl"),
     tuple("moves table starts turn:int linear:int found".split()),
 )
+#: So many paths of one tile are traced at once.
+PATHS = 256
 
 
 class Start(NamedTuple):
@@ -145,14 +147,23 @@ class DeviceMoves:
         self._defines = traceback_defines(run.runtime, run.grid.T, run.grid.alpha)
 
     def trace(self, row: int, column: int, state: int) -> Traced:
+        return self._traced([Start(row, column, state, 0, 1)])[0]
+
+    def each(self, cells: Sequence[tuple[int, int]]) -> list[Traced]:
+        starts, found = [Start(*cell, 0, 0, 1) for cell in cells], list[Traced]()
+        while len(found) < len(cells):
+            found += self._traced(starts[len(found) :][:PATHS])
+        return found
+
+    def _traced(self, starts: Sequence[Start]) -> list[Traced]:
         m, n = self._grid.m, self._grid.n
-        if not (0 < row <= m and 0 < column <= n):
-            raise InternalError(f"traceback from ({row}, {column}) outside {m} x {n}")
+        for row, column, *_ in starts:
+            if not (0 < row <= m and 0 < column <= n):
+                raise InternalError(f"traceback from ({row}, {column}) outside {m} x {n}")
         tiles = np.array([[0, 0, m, n, 0]], np.int64)
         moves = self._runtime, self._defines, self._dirs, tiles, self._linear
-        starts = [Start(row, column, state, 0, 1)]
         with Buffers(self._runtime, small=True) as buffers:
-            return one_path(begin_pieces(*moves, starts, buffers, buffers)(), starts, 1)[0]
+            return [traced for traced, _ in begin_pieces(*moves, [*starts], buffers, buffers)()]
 
     def release(self) -> None:
         moves, self._dirs = self._dirs, None
