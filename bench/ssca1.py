@@ -10,7 +10,7 @@ inserted pairs of 20 seeds; "steps": what kernel 1 spends its time on; "sizes": 
 kernel over the size, which --picture draws, and of kernels 1 and 2 of the papers' sequences.
 
 Times are medians of calls in turn.  A wrong result, or a bar that is missed, ends with exit code 1;
-bars are for a quiet machine with 2 cores and PoCL, and the short form has none.
+bars are for a quiet machine with 2 cores and PoCL, or for an NVIDIA H100; the short form has none.
 """
 
 from __future__ import annotations
@@ -150,14 +150,16 @@ def other_kernels(args: argparse.Namespace) -> Iterator[Row]:
     )
     run.alignments, run.costs, run.stars = found["second"], found["fourth"], found["fifth"]
     check_run(run, device)
-    share = (took["second"] + took["fourth"] + took["fifth"]) / took["first"]
+    together = took["second"] + took["fourth"] + took["fifth"]
+    gpu = get_runtime(device).info.kind == "gpu"
+    figure, most = (together, 0.4) if gpu else (together / took["first"], 0.5)
     yield {
-        "case": f"kernels 2, 4 and 5 over kernel 1, {m:,} x {n:,}",
+        "case": f"kernels 2, 4 and 5{'' if gpu else ' over kernel 1'}, {m:,} x {n:,}",
         **{f"{name}_seconds": seconds for name, seconds in took.items()},
         "pairs": sum(len(one) * (len(one) - 1) // 2 for one in run.sets),
-        "figure": share,
-        "bar": "<= 0.5",
-        "met": share <= 0.5,
+        "figure": figure,
+        "bar": f"<= {most}",
+        "met": figure <= most,
     }
 
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from ..tiles.tile import NO_HITS, Area, Cells
 from .problem import Problem
 
-#: So many cells are looked at together; those that are left then, one by one.
-BLOCK = 1 << 12
+#: So many cells are looked at together; those that are left then, one by one.  And at first, of
+#: the best ones.
+BLOCK, LEAST = 1 << 12, 1 << 8
 #: A table of the cells that are left has so many rows and columns at most, or as many cells.
 MOST = 1 << 13
 #: So many tiles may be under way.
@@ -79,7 +80,7 @@ def apart(
     ``both`` the lesser one."""
     if separation <= (not both):  # different cells are 1 apart
         return np.concatenate([kept, cells[: count - len(kept)]])
-    near, start, size = separation - 1, 0, max(BLOCK, 4 * count)
+    near, start, size = separation - 1, 0, max(LEAST, 4 * count)
     while start < len(cells) and len(kept) < count:
         left = cells[start : start + size]
         low, size = left[:, 1:].min(axis=0), 4 * size

@@ -54,7 +54,8 @@ FARTHEST = 1 << 40
 HELD = 1 << 21
 #: So many cells of a tile are looked at together.
 TILE = 1 << 20
-#: A box that does not prove a path grows so much; a single one more, of which few are computed.
+#: A box that does not prove a path grows so much; more if none does, or it is a single one, of
+#: which few are computed.
 GROWTH, GROWTH_ALONE = 2, 4
 #: A box, and the numbers of the ends in it.
 Group = tuple[Box, list[int]]
@@ -170,7 +171,6 @@ def trace_ends(
     how far one is traced that takes long."""
     found = TracedEnds(job, ends, [None] * len(ends))
     match, alone = max(1, job.scoring.highest), len(ends) == 1
-    growth = GROWTH_ALONE if alone else GROWTH
     sides = [engine.plan.tuning.boxes.side(-(-end.score // match), alone) for end in ends]
     left = list(range(len(ends)))
     done(0)
@@ -183,6 +183,7 @@ def trace_ends(
         for box, members in groups if alone else found.in_batches(engine.for_moves, groups):
             found.by_tiles(engine.for_moves, box, members, tell)
         still = [k for k in left if found.paths[k] is None]
+        growth = GROWTH_ALONE if alone or len(still) == len(left) else GROWTH
         for k in still:
             short, larger = min(ends[k].row, ends[k].column), growth * sides[k]
             widest = span(job.scoring, short, -ends[k].score, True) or FARTHEST

@@ -155,9 +155,8 @@ class Batch(Sequence[tuple[bytes, bytes]]):
             spans, apart = [both], both[1] - both[0]
         lengths = np.concatenate([side.lengths for side in sides])
         if apart > most * lengths.sum():
-            texts = [one.tobytes() for side in sides for one in side]
             starts = (lengths.cumsum() - lengths).reshape(2, -1).T
-            return [np.frombuffer(b"".join(texts), np.uint8)], starts
+            return [np.concatenate([side.text() for side in sides])], starts
         regions = [side.read(*span) for side, span in zip(sides, spans, strict=False)]
         ahead = [0] if len(spans) == 1 else [0, len(regions[0])]
         starts = np.stack([side.starts for side in sides], axis=1)

@@ -15,6 +15,8 @@ from .lent import Lent, kept, refuse_masked
 from .sequence import GOOD, as_letters, as_sequence
 
 Lengths = NDArray[np.int64]
+#: Sequences of so many letters, and so many letters in all at most, are copied letter by letter.
+SHORT, MOST = 256, 1 << 26
 
 
 class SequenceSet(Sequence[Letters]):
@@ -123,6 +125,14 @@ class SequenceSet(Sequence[Letters]):
         """The set of the sequences with these numbers, in any order, without names."""
         some = self.starts[numbers], self.ends[numbers]
         return SequenceSet.of(self.letters, *some, lent=self._lent)
+
+    def text(self) -> Letters:
+        """A copy of the letters of all, at least one sequence, in turn."""
+        sizes = self.lengths
+        ends = sizes.cumsum()
+        if self._lent is not None or ends[-1] > min(SHORT * len(self), MOST):
+            return np.concatenate([*self])
+        return self.letters[np.repeat(self.starts - ends + sizes, sizes) + np.arange(ends[-1])]
 
     def alone(self) -> SequenceSet:
         """The same, at least one, without names and with no other letters: those where they are, if

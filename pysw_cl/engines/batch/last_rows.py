@@ -52,11 +52,18 @@ class LastRows(BatchEngine):
             batch.finish()
             assert batch.tops is not None
             tops, firsts = batch.tops
-            low = np.full(groups.count * lanes, np.iinfo(tops.dtype).max, tops.dtype)
-            low[: len(some)] = np.minimum(least[at : at + step], low[0])
+            sizes, low = np.zeros((2, groups.count * lanes), np.int64)
+            sizes[: len(some)], low[: len(some)] = some[:, 3], least[at : at + step]
+            low = low.clip(max=np.iinfo(tops.dtype).max).astype(tops.dtype)
             for group, (first, wide) in enumerate(
                 zip(firsts[:, 1], groups.sides[:, 1], strict=True)
             ):
-                row, own = tops[first : first + wide], slice(group * lanes, (group + 1) * lanes)
-                column, lane = np.nonzero(row >= low[own])
-                yield at + own.start + lane, column + 1, row[column, lane]
+                row, own = (
+                    tops[first : first + wide].ravel(),
+                    slice(group * lanes, (group + 1) * lanes),
+                )
+                high = np.flatnonzero(row >= np.tile(low[own], wide))
+                column, number = high // lanes, high % lanes + own.start
+                # (there may be anything in lanes without a pair, and behind a pair's columns)
+                real = column < sizes[number]
+                yield at + number[real], column[real] + 1, row[high[real]]
