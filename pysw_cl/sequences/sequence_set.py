@@ -132,7 +132,9 @@ class SequenceSet(Sequence[Letters]):
         ends = sizes.cumsum()
         if self._lent is not None or ends[-1] > min(SHORT * len(self), MOST):
             return np.concatenate([*self])
-        return self.letters[np.repeat(self.starts - ends + sizes, sizes) + np.arange(ends[-1])]
+        places = np.repeat(self.starts - ends + sizes, sizes)
+        letters: Letters = self.letters[places + np.arange(ends[-1])]
+        return letters
 
     def alone(self) -> SequenceSet:
         """The same, at least one, without names and with no other letters: those where they are, if
