@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 #: The least score is guessed from this share of the target, and of a long one from so many times
 #: the query's length at least, if that has so many cells.
 SHARE, SETTLED, LEAST_CELLS = 64, 8, 1 << 20
+#: The guess is for so many times as many cells as are wanted.
+SPARE = 1.25
 #: The first guess is so many times the highest substitution score below the best one.
 FIRST = 8
 #: So many cells are collected for each match that an alignment ends in.
@@ -123,7 +125,7 @@ def _best(engine: Engine, problem: Problem, wanted: int, least: int, progress: A
 
     A sweep that collects all cells above a score that somewhat more than these reach takes as long
     as one that finds the best alone.  It is guessed to be that of about the cell that stands for
-    twice as many in the first part of the target, and there to be not far below the best one; if it
+    some more in the first part of the target, and there to be not far below the best one; if it
     is reached by too few it falls (`_lower`)."""
     (m, n), highest = problem.shape, problem.scoring.highest
     guess, columns = least, n // SHARE
@@ -131,7 +133,7 @@ def _best(engine: Engine, problem: Problem, wanted: int, least: int, progress: A
         columns = max(columns, SETTLED * m)
     if m * columns >= LEAST_CELLS:
         part = replace(problem, target=problem.target.slice(0, columns))
-        place = 2 + -(-2 * wanted * columns // n)
+        place = 2 + ceil(SPARE * wanted * columns / n)
         cells = _best(engine, part, place, least)
         guess = int(cells[-1, 0]) if len(cells) == place else least
     elif m * n > LEAST_CELLS:
