@@ -223,7 +223,8 @@ class Cluster:
                     found = min(found, (self._about(known, m, n, pieces, found[0]), pieces))
             size *= STEP
         down, across, rise = found[1]
-        rows = strip_rows(given.plan, -(-m // down), -(-n // across))
+        widest = sweep_of(of_worker(given), -(-m // down), -(-n // across)).widest
+        rows = 1 if widest is None else widest.plan.strip_rows  # those below end whole strips
         return _cut(m, _sizes(down, rise), rows), _cut(n, _sizes(across, rise), 1)
 
     def _about(
