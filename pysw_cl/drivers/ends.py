@@ -50,6 +50,8 @@ SPARE = 1.25
 FIRST = 8
 #: So many cells are collected for each match that an alignment ends in.
 EACH_MATCH = 48
+#: So many times as many as will do are collected where these were too few.
+MORE = 4
 #: No two cells are so far apart.
 FARTHEST = 1 << 40
 #: So many cells may always be held at once.
@@ -84,15 +86,21 @@ def best_ends(engine: Engine, problem: Problem, options: EndsOptions, progress: 
     kept, last, left = NO_HITS.some, [FARTHEST, 0, 0], True
     guess, wanted = least, max(4 * count, HELD)
     each = EACH_MATCH if matches is not None else 1 if any_do else 4
-    if each != 4 or m * n > 16 * HELD:  # few of so few cells may be apart
-        few = min(each * count, m * n)
+    few = each * count
+    most = max(HELD, few)
+    if each == 4 and m * n <= 16 * HELD:  # few of so few cells may be apart
+        few = most + 1
+    while left and len(kept) < count and few <= most:
+        few = min(few, m * n)
         found = _best(engine, problem, few, least, progress)
-        left = len(found) >= few
+        left = len(found) == few < m * n
         last = found[-1].tolist() if left else []
         guess = _lower(found[:, 0], FARTHEST, last[0], wanted, least) if left else least
         if matches is not None:
             found, last = matches.among(found, last)
         kept = apart(found, count, separation, both=both)
+        more = MORE * few * ceil(count / max(1, len(kept)))
+        few = most + 1 if few == most else min(most, more)
     while left and len(kept) < count:
         near = separation if matches is None else separation - 1  # a pair before a match may be
         want = Want("all", wanted, guess, among=Left(last, kept, near, both, matches))
