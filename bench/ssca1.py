@@ -212,13 +212,21 @@ def sizes(args: argparse.Namespace) -> Iterator[Row]:
         cells = len(run.data.main) * len(run.data.match)
         gcups = cells / run.seconds[1] / 1e9
         yield {"case": f"ornl, scale {scale}", "cells": cells, **seconds, "gcups": gcups}
-    for m, n in [(64, 10_000)] if args.short else [(1024, k << 20) for k in (1, 4, 16, 64)]:
-        main, match = sides(paper((m, n), 1))
-        took, found = in_turn(args.runs, first=lambda: kernel_1(main, match, PAPER, args.device))
-        ends = found["first"]
-        second, _ = in_turn(args.runs, it=lambda: kernel_2(main, match, ends, PAPER, args.device))
-        seconds = {"kernel 1": took["first"], "kernel 2": second["it"]}
-        yield {"case": f"paper, {m:,} x {n:,}", **seconds, "gcups": m * n / took["first"] / 1e9}
+    yield from (paper_of(args, *size) for size in SIZES[: 1 if args.short else None])
+
+
+#: Letters of match and main.
+SIZES = [(64, 10_000), *((1024, k << 20) for k in (1, 4, 16, 64))]
+
+
+def paper_of(args: argparse.Namespace, m: int, n: int) -> Row:
+    """Kernels 1 and 2 of the papers' sequences."""
+    main, match = sides(paper((m, n), 1))
+    first, found = in_turn(args.runs, it=lambda: kernel_1(main, match, PAPER, args.device))
+    ends = found["it"]
+    second, _ = in_turn(args.runs, it=lambda: kernel_2(main, match, ends, PAPER, args.device))
+    seconds = {"kernel 1": first["it"], "kernel 2": second["it"]}
+    return {"case": f"paper, {m:,} x {n:,}", **seconds, "gcups": m * n / first["it"] / 1e9}
 
 
 #: The steps of kernel 1, by the functions whose time they are.

@@ -26,6 +26,9 @@ COPY = 3e-4
 #: by 16 threads.  (In local mode a cell of random letters takes 0.3 bytes, and 17 and 8 ns on a
 #: busy core of an EPYC; of similar ones 0.2 bytes, 10 and 6 ns.)
 RAW, COMPRESSED, COMPRESSING = 8, 0.5, 25e-9 / 16
+#: Seconds of a tile beside a GPU's, its edges and the scheduler's: letters, launches, its file (one
+#: H200, tiles of 0.4 and 0.8 s).
+BESIDE = 0.08
 #: Seconds that a scheduler takes for each tile, one after the other (Dask: 0.3 to 1 ms).
 SCHEDULING = 1e-3
 #: Seconds of a large tile that are tried: at least, from so many on where there are many tiles, at
@@ -298,5 +301,6 @@ def for_tiles(plan: Plan) -> Plan:
 
 
 def seconds_of(given: Given, m: int, n: int) -> float:
-    """What one device takes for a tile of m x n cells."""
-    return device_seconds(given, sweep_of(of_worker(given), m, n))
+    """What one device takes for a tile of m x n cells, and its host beside."""
+    beside = BESIDE * given.device.speculative  # that of a CPU takes little of its seconds
+    return device_seconds(given, sweep_of(of_worker(given), m, n)) + beside
