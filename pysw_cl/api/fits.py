@@ -129,12 +129,12 @@ class _Fits:
         self._first[0] = 0
         self._how = {name: getattr(resources, name) for name in ("device", "plan")}
         self._how |= {"mode": "global", "sub_score": self._scoring}
-        few = max(longest, int(self._windows.lengths[0])) <= LANE_LETTERS
-        self._rows = self._in_lanes() if few and row_of(resources.plan).batches else None
-
-    def _in_lanes(self) -> LastRows:
-        runtime = get_runtime(self._resources.device)
-        return LastRows(runtime, make_plan(runtime, self._resources.plan).lanes, self._scoring)
+        short = max(longest, int(self._windows.lengths[0])) <= LANE_LETTERS
+        self._rows: LastRows | None = None
+        if short and row_of(resources.plan).batches:
+            runtime = get_runtime(resources.device)
+            lanes = make_plan(runtime, resources.plan).lanes
+            self._rows = LastRows(runtime, lanes, self._scoring)
 
     def _reach(self, rows: Ints, scores: Any) -> Ints | None:
         return path_reach(self._scoring, rows, scores, False, FREE_QUERY)
@@ -165,22 +165,17 @@ class _Fits:
         found, left, take = dict[int, Cells](), [*range(len(queries))], int(FIRST * options.k)
         while left:
             some = [order[k, : min(take, able[k])] for k in left]
-            least, known = [options.least] * len(left), [len(self._target)] * len(left)
-            for place, k in enumerate(left):
-                if (
-                    take < able[k]
-                ):  # ends of that window, and of equal ones behind it, are not known
-                    next_one = order[k, take]
-                    least[place], known[place] = (
-                        int(scores[k, next_one]),
-                        int(self._first[next_one]),
-                    )
-            still = []
-            every = self._cells(queries[left], some, least)
-            for k, low, last, cells in zip(left, least, known, every, strict=True):
-                cells = cells[(cells[:, 0] > low) | (cells[:, 2] <= last)]
+            after = [int(order[k, take]) if take < able[k] else None for k in left]
+            least = [
+                options.least if one is None else int(scores[k, one])
+                for k, one in zip(left, after, strict=True)
+            ]
+            still, every = [], self._cells(queries[left], some, least)
+            for k, one, low, cells in zip(left, after, least, every, strict=True):
+                if one is not None:  # its ends, and those of equal windows behind it, are not known
+                    cells = cells[(cells[:, 0] > low) | (cells[:, 2] <= self._first[one])]
                 kept = found[int(queries[k])] = _apart(cells, options.k, separation)
-                if len(kept) < options.k and take < able[k]:
+                if len(kept) < options.k and one is not None:
                     still.append(k)
             left, take = still, GROWTH * take
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -55,15 +56,11 @@ class LastRows(BatchEngine):
             sizes, low = np.zeros((2, groups.count * lanes), np.int64)
             sizes[: len(some)], low[: len(some)] = some[:, 3], least[at : at + step]
             low = low.clip(max=np.iinfo(tops.dtype).max).astype(tops.dtype)
-            for group, (first, wide) in enumerate(
-                zip(firsts[:, 1], groups.sides[:, 1], strict=True)
-            ):
-                row, own = (
-                    tops[first : first + wide].ravel(),
-                    slice(group * lanes, (group + 1) * lanes),
-                )
-                high = np.flatnonzero(row >= np.tile(low[own], wide))
-                column, number = high // lanes, high % lanes + own.start
+            bounds = zip(firsts[:, 1].tolist(), groups.sides[:, 1].tolist(), strict=True)
+            for first_lane, (line, wide) in zip(count(0, lanes), bounds, strict=False):
+                row = tops[line : line + wide].ravel()
+                high = np.flatnonzero(row >= np.tile(low[first_lane : first_lane + lanes], wide))
+                column, number = high // lanes, high % lanes + first_lane
                 # (there may be anything in lanes without a pair, and behind a pair's columns)
                 real = column < sizes[number]
                 yield at + number[real], column[real] + 1, row[high[real]]
