@@ -34,14 +34,16 @@ from .many import align_many, align_paths
 #: A window has as many letters as paths reach at least, and as many of them are wanted for each
 #: place, but not more letters than these, or so many times the reach.
 WINDOWS, LETTERS, LARGE = 4, 2048, 4
-#: Pairs of a query and a window that are compared at once, and the letters of those whose last rows
-#: are computed so; the last rows of longer ones are swept one by one.
-PAIRS, LANE_LETTERS = 1 << 20, 1 << 15
+#: Pairs of a query and a window that are compared at once, their letters, and those of windows of
+#: which last rows are computed.
+PAIRS, PAIR_LETTERS, ROW_LETTERS = 1 << 20, 1 << 28, 1 << 23
+#: Letters of queries and windows that are compared so; the last rows of longer ones are swept.
+LANE_LETTERS = 1 << 15
 #: Cells that are sorted at first for each place.
 EACH = 8
 #: Windows that are looked at for each place at first, and how many times as many after that: the
-#: best ones have a place each, of which some are near a better one.
-FIRST, GROWTH = 1.25, 4
+#: best ones have a place each, of which a quarter may be near a better one.
+NEAR, GROWTH = 4, 4
 #: A query may begin and end anywhere in the target.
 ANYWHERE = FreeEnds(True, True)
 Ints = NDArray[np.int64]
@@ -142,7 +144,10 @@ class _Fits:
     def ends(self) -> list[Cells]:
         """The ends of each query: the best ones that are apart, as score, 0 and target end."""
         order = np.argsort(self._queries.lengths, kind="stable")  # neighbours are alike
-        found, step = dict[int, Cells](), max(1, PAIRS // len(self._windows))
+        longest = int(self._queries.lengths.max(initial=0))
+        letters = int(self._windows.lengths.sum()) + len(self._windows) * longest
+        step = max(1, min(PAIRS // len(self._windows), PAIR_LETTERS // letters))
+        found = dict[int, Cells]()
         with ExitStack() as stack:
             if self._rows is not None:
                 stack.callback(self._rows.close)
@@ -157,33 +162,45 @@ class _Fits:
             self._queries.take(queries.repeat(count)),
             self._windows.take(np.tile(np.arange(count), len(queries))),
         )
+        batch.again = False
         rows = align_many(batch, free_ends=tuple(ANYWHERE), output="score", **self._how)
         scores = (rows["score"] * self._scoring.scale).astype(np.int64).reshape(len(queries), count)
         order = np.argsort(-scores, axis=1, kind="stable")
         able = (scores >= options.least).sum(axis=1).tolist()
         separation = min(options.min_separation, len(self._target))  # no two are so far apart
-        found, left, take = dict[int, Cells](), [*range(len(queries))], int(FIRST * options.k)
+        found, left, take = (
+            dict[int, Cells](),
+            [*range(len(queries))],
+            options.k + options.k // NEAR,
+        )
         while left:
-            some = [order[k, : min(take, able[k])] for k in left]
-            after = [int(order[k, take]) if take < able[k] else None for k in left]
-            least = [
-                options.least if one is None else int(scores[k, one])
-                for k, one in zip(left, after, strict=True)
-            ]
-            still, every = [], self._cells(queries[left], some, least)
-            for k, one, low, cells in zip(left, after, least, every, strict=True):
-                if one is not None:  # its ends, and those of equal windows behind it, are not known
-                    cells = cells[(cells[:, 0] > low) | (cells[:, 2] <= self._first[one])]
-                kept = found[int(queries[k])] = _apart(cells, options.k, separation)
-                if len(kept) < options.k and one is not None:
-                    still.append(k)
+            still, letters = list[int](), min(take, count) * int(self._windows.lengths[0])
+            block = max(1, ROW_LETTERS // letters)
+            for start in range(0, len(left), block):
+                some = left[start : start + block]
+                after = [int(order[k, take]) if take < able[k] else None for k in some]
+                least = [
+                    options.least if one is None else int(scores[k, one])
+                    for k, one in zip(some, after, strict=True)
+                ]
+                best = [order[k, : min(take, able[k])] for k in some]
+                every = self._cells(queries[some], best, least)
+                for k, one, low, cells in zip(some, after, least, every, strict=True):
+                    if (
+                        one is not None
+                    ):  # its ends, and those of equal ones behind it, are not known
+                        cells = cells[(cells[:, 0] > low) | (cells[:, 2] <= self._first[one])]
+                    kept = found[int(queries[k])] = _apart(cells, options.k, separation)
+                    if len(kept) < options.k and one is not None:
+                        still.append(k)
             left, take = still, GROWTH * take
         return found
 
     def _cells(self, queries: Ints, some: list[Ints], least: list[int]) -> list[Cells]:
         """All ends of queries, each in some windows, their own, that score at least so much."""
-        owner = np.repeat(np.arange(len(queries)), [*map(len, some)])
-        window = np.concatenate([np.zeros(0, np.int64), *some])
+        owner, window = np.arange(len(queries)).repeat([*map(len, some)]), np.concatenate(some)
+        if not len(window):
+            return [NO_HITS.some] * len(queries)
         find = self._in_turn if self._rows is None else self._side_by_side
         pair, column, score = find(queries[owner], window, np.array(least, np.int64)[owner])
         end = column + self._windows.starts[window[pair]]
@@ -196,12 +213,11 @@ class _Fits:
     def _side_by_side(self, query: Ints, window: Ints, least: Ints) -> Any:
         """The cells of last rows, as `LastRows.cells` gives them."""
         assert self._rows is not None
-        numbers, of = np.unique(window, return_inverse=True)
-        windows = self._windows.take(numbers)
-        letters, sizes = [self._queries.letters, *windows], windows.lengths
-        start = len(letters[0]) + np.cumsum(sizes) - sizes
-        sides = self._queries.take(query)
-        pairs = np.stack([sides.starts, sides.lengths, start[of], sizes[of]], axis=1)
+        (ones, own), (others, of) = (np.unique(x, return_inverse=True) for x in (query, window))
+        letters = [*self._queries.take(ones), *self._windows.take(others)]
+        sizes = np.array([*map(len, letters)])
+        starts, of = sizes.cumsum() - sizes, of + len(ones)
+        pairs = np.stack([starts[own], sizes[own], starts[of], sizes[of]], axis=1)
         return self._rows.cells(np.concatenate(letters), pairs.astype(np.int32), least)
 
     def _in_turn(self, numbers: Ints, windows: Ints, least: Ints) -> Any:

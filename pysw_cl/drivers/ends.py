@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ..engines.batch.boxes import Boxes
 
 #: The least score is guessed from this share of the target, and of a long one from so many times
-#: the query's length at least, if that has so many cells.
+#: the query's length at least, if that has so many cells.  (It is a part, so SHARE > SETTLED.)
 SHARE, SETTLED, LEAST_CELLS = 64, 8, 1 << 20
 #: The guess is for so many times as many cells as are wanted.
 SPARE = 1.25
@@ -145,7 +145,7 @@ def _best(engine: Engine, problem: Problem, wanted: int, least: int, progress: A
         cells = _best(engine, part, place, least)
         guess = int(cells[-1, 0]) if len(cells) == place else least
     elif m * n > LEAST_CELLS:
-        scores = _collected(engine, problem, Want("all", 1, least), None)[:, 0].tolist()
+        scores = _collected(engine, problem, Want("all", 1, least), progress)[:, 0].tolist()
         guess = max([least, *(score - FIRST * highest for score in scores)])
     while True:
         want = Want("all", wanted, guess)
@@ -153,7 +153,9 @@ def _best(engine: Engine, problem: Problem, wanted: int, least: int, progress: A
         if len(found) >= wanted or guess <= least:
             return found
         best = max([guess + highest, *found[:1, 0].tolist()])
-        guess = _lower(found[:, 0], best, guess, wanted, least)
+        # (the cell before one on the diagonal is lower by one match)
+        lower = min(_lower(found[:, 0], best, guess, wanted, least), guess - max(1, highest))
+        guess = max(least, lower)
 
 
 def _collected(engine: Engine, problem: Problem, want: Want, progress: Progress | None) -> Cells:

@@ -16,7 +16,7 @@ from .sequence import GOOD, as_letters, as_sequence
 
 Lengths = NDArray[np.int64]
 #: Sequences of so many letters, and so many letters in all at most, are copied letter by letter.
-SHORT, MOST = 256, 1 << 26
+SHORT, MOST = 256, 1 << 22
 
 
 class SequenceSet(Sequence[Letters]):

@@ -38,6 +38,7 @@ class LastRows(BatchEngine):
                 some, left = left[fits], left[~fits]
                 for number, column, score in self._in_lanes(text, pairs[some], least[some], width):
                     found.append(np.stack([some[number], column, score]))
+        assert not len(left)
         return np.concatenate(found, axis=1)
 
     def _in_lanes(

@@ -24,8 +24,8 @@ TRACE = KernelSpec(
     ("base.clh", *TRACE_MACROS, "traceback/traceback.cl"),
     tuple("moves table starts turn:int linear:int found".split()),
 )
-#: So many paths of one tile are traced at once.
-PATHS = 256
+#: Paths of one tile are traced at once if they have so few moves, or one.
+PATHS = 1 << 26
 
 
 class Start(NamedTuple):
@@ -151,8 +151,9 @@ class DeviceMoves:
 
     def each(self, cells: Sequence[tuple[int, int]]) -> list[Traced]:
         starts, found = [Start(*cell, 0, 0, 1) for cell in cells], list[Traced]()
+        at_once = max(1, PATHS // (self._grid.m + self._grid.n))
         while len(found) < len(cells):
-            found += self._traced(starts[len(found) :][:PATHS])
+            found += self._traced(starts[len(found) :][:at_once])
         return found
 
     def _traced(self, starts: Sequence[Start]) -> list[Traced]:

@@ -256,7 +256,7 @@ class SectionsRun(StripsRun):
 
 def _each_once(cells: Ints) -> Ints:
     """The highest score of each of some cells, one at least."""
-    place = cells[:, 1] * np.int64(cells[:, 2].max() + 1) + cells[:, 2]
+    place = cells[:, 1].astype(np.int64) * (int(cells[:, 2].max()) + 1) + cells[:, 2]
     order = np.argsort(place)
     first = np.flatnonzero(np.diff(place[order], prepend=-1))
     found = cells[order[first]]
