@@ -253,10 +253,7 @@ def align_together_with(
 
 
 def _saved_run(
-    store: Store,
-    resources: AlignResources,
-    engines: Callable[[], Engine],
-    workers: Workers | None,
+    store: Store, resources: AlignResources, engines: Callable[[], Engine], workers: Workers | None
 ) -> Alignment:
     """The result of a job that is saved as it goes on."""
     jobs = store.job.strands(store.minus_first)

@@ -28,15 +28,10 @@ SECONDS, SHARE, LEAST = 3.0, 0.2, 1.0
 def told(progress: Progress | bool | None, programs: int = 0) -> Iterator[RunProgress]:
     """Tells a callback of a run and of builds in this thread, where the call needs at most so many
     ``programs`` (0: that is not known); for True it is a bar."""
-    if progress is None or progress is False:
-        with expecting(programs):
-            yield RunProgress(None)
-        return
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(expecting(programs))
+    with expecting(programs), contextlib.ExitStack() as stack:
         if progress is True:
             progress = stack.enter_context(contextlib.closing(ProgressBar(leave=True)))
-        run = RunProgress(progress)
+        run = RunProgress(None if progress is False else progress)
 
         def listen(build: Build) -> None:
             if not build.kept:

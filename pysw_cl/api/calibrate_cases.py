@@ -69,17 +69,9 @@ class Case:
     def run(self, letters: Letters) -> float:
         """Run it once.  Its seconds, which count unless kernels were built."""
         built, started = len(self.runtime.programs), time.perf_counter()
-        found = align(
-            letters[: self.m],
-            letters[self.m : self.m + self.n],
-            mode=self.mode,
-            output="score",
-            **KINDS[self.kind][1],
-            device=self.runtime,
-            plan=self.plan,
-            kernel_times=True,
-            max_cost=None,
-        )
+        sides = letters[: self.m], letters[self.m : self.m + self.n]
+        how = {"output": "score", "max_cost": None, "kernel_times": True, **KINDS[self.kind][1]}
+        found = align(*sides, mode=self.mode, device=self.runtime, plan=self.plan, **how)
         seconds = time.perf_counter() - started
         if len(self.runtime.programs) <= built:
             self.seconds.append(seconds)

@@ -123,9 +123,6 @@ def align_many_with(
 ) -> tuple[NDArray[Any], Stats]:
     """`align_many` and its cost, with options that are checked, by a new aligner or one given."""
     pairs, options = of_first(pairs, options, bool(resources.progress))  # told of all cells
-    if resources.cluster is None and isinstance(pairs, list | tuple | Batch):
-        with aligners or PairAligner(options, resources) as aligner:
-            return aligner.align(pairs, resources.progress, advise=True)
     tally, stats, tables = Tally(options.scoring), Stats(), list[NDArray[Any]]()
     with ExitStack() as stack:
         parts: Any
@@ -133,6 +130,8 @@ def align_many_with(
             parts = aligned_elsewhere(pairs, options, resources, LIMITS)
         else:
             aligner = stack.enter_context(aligners or PairAligner(options, resources))
+            if isinstance(pairs, list | tuple | Batch):
+                return aligner.align(pairs, resources.progress, advise=True)
             parts = align_lists(aligner, pairs, LIMITS)
         for part in stack.enter_context(closing(parts)):
             tally_of(chain.from_iterable(part.pairs), tally)
@@ -177,8 +176,7 @@ def align_paths(
 
 
 def of_first(pairs: Any, options: ManyOptions, listed: bool) -> tuple[Any, ManyOptions]:
-    """The pairs, all ``listed`` or as they come, and the options for them: if the first query is a
-    `PositionMatrix`, all are."""
+    """The pairs, all ``listed`` or as they come, and the options for queries like the first one."""
     check_pairs(pairs)
     first: Any = pairs[:1] if isinstance(pairs, list | tuple) else ()
     if not isinstance(pairs, list | tuple | Batch):

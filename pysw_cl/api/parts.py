@@ -1,5 +1,4 @@
-"""Many pairs in parts of bounded memory, for pairs that are read or made one after the other; here,
-or on the workers of a cluster."""
+"""Many pairs in parts of bounded memory, as they are read or made; here, or on a cluster."""
 
 from __future__ import annotations
 
@@ -181,8 +180,7 @@ def in_lists(pairs: Iterable[Any], limits: PartLimits) -> Iterator[list[Any]]:
 
 
 def aligned(lists: Iterable[Asked], options: ManyOptions, resources: Resources) -> Iterator[Taken]:
-    """Lists of pairs aligned one after the other: here, or on the workers of a cluster, some lists
-    at once.  Progress is told of each list."""
+    """Lists of pairs, aligned in turn here, or some at once on a cluster; each has its progress."""
     with workers_of(resources.cluster) as workers, PairAligner(options, resources) as aligner:
         if workers is not None:
             yield from _elsewhere(workers, options, resources, lists)

@@ -42,6 +42,7 @@ LENGTHS, SHARE = (1000, 4000), 0.125
 #: Pairs of which it is looked at how much alignments take.
 TRACED = 3000
 Composition = Mapping[str, float]
+Matrix = PositionMatrix | None
 #: No share of a letter is larger.
 MOST_SHARE = 1e18
 #: The fits of this process, and why some failed.
@@ -89,7 +90,7 @@ def statistics_of(
     scoring: Scoring,
     resources: Resources,
     composition: Composition | None = None,
-    matrix: PositionMatrix | None = None,
+    matrix: Matrix = None,
 ) -> ScoreStatistics:
     """See `score_statistics`; of a scoring by position by its ``matrix``."""
     if composition is None and (own := published(scoring)) is not None:
@@ -115,7 +116,7 @@ def law_of_search(
     counts: Mapping[str, int],
     options: SearchOptions,
     resources: Resources,
-    matrix: PositionMatrix | None,
+    matrix: Matrix,
     known: dict[Scoring, ScoreStatistics | None],
 ) -> ScoreStatistics | None:
     """What E-values of a search follow from before it, in a database whose letters come so often.
@@ -186,8 +187,7 @@ class PairExpects:
 
 
 def _composition_of(counts: Mapping[str, int], scoring: Scoring) -> Composition | None:
-    """How frequent the usual letters of a scoring are among letters that come so often, to a
-    hundredth; None: there are none of them."""
+    """How frequent a scoring's usual letters are in such counts, to a hundredth; None: none is."""
     usual = "".join(background(scoring.letters))
     codes = scoring.target_encoding[np.frombuffer(usual.encode(), np.uint8)].tolist()
     found = dict.fromkeys(codes, 0)
@@ -215,7 +215,7 @@ def _composition(scoring: Scoring, given: Composition | None) -> tuple[Letters, 
     return found[shares > 0], shares[shares > 0] / shares.sum()
 
 
-def _check(scoring: Scoring, letters: Letters, shares: Any, matrix: PositionMatrix | None) -> None:
+def _check(scoring: Scoring, letters: Letters, shares: Any, matrix: Matrix) -> None:
     """Raise ScoringError where no law holds."""
     rows = scoring.matrix[scoring.query_encoding[letters]] if matrix is None else scoring.matrix
     weights = shares if matrix is None else np.full(len(rows), 1 / len(rows))
@@ -254,11 +254,7 @@ def _keep(name: str, found: ScoreStatistics) -> None:
 
 
 def _fitted(
-    scoring: Scoring,
-    resources: Resources,
-    letters: Letters,
-    shares: Any,
-    matrix: PositionMatrix | None,
+    scoring: Scoring, resources: Resources, letters: Letters, shares: Any, matrix: Matrix
 ) -> ScoreStatistics:
     """The statistics by random pairs, the same from run to run."""
     rng, options = np.random.default_rng(VERSION), SearchOptions(sub_score=scoring)

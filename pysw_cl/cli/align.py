@@ -73,10 +73,8 @@ def add_plot_to(commands: Any) -> None:
     parser.add_argument("picture", metavar="PICTURE")
     saved = "save rows there, and go on if a run was interrupted; draw a run that is finished"
     declare_run(parser, {"help": saved})
-    one = {"pairs": False, "skip_bad": False, "second_best": False, "timeline": None}
-    parser.set_defaults(
-        **one, cluster=None, db_letters=None, min_score=None, top=None, alignments=None
-    )
+    none = dict.fromkeys("timeline cluster db_letters min_score top alignments".split())
+    parser.set_defaults(pairs=False, skip_bad=False, second_best=False, **none)
 
 
 def run(args: Namespace) -> int:
@@ -186,8 +184,7 @@ def one_by_one(
 
 
 def select(chunks: Iterable[Iterable[Row]], top: int) -> Iterator[list[Row]]:
-    """Of each query, whose rows follow each other, at most ``top``, the best first, and equal
-    scores in the order they came in."""
+    """Of each query, whose rows follow each other, the ``top`` best; of equal ones the first."""
     best: list[Row] = []
     for chunk in chunks:
         done: list[Row] = []

@@ -140,8 +140,7 @@ def check_files(args: Namespace, **read: str | None) -> None:
 
 
 def check_output(args: Namespace, output: str) -> None:
-    """Choose ``args.outfmt`` for this ``output`` where it is not given; end with a usage error for
-    a format that cannot show it."""
+    """Choose ``args.outfmt`` if it is not given; one that cannot show ``output`` is wrong usage."""
     usual, by_name = usual_format(output), None
     if args.outfmt is None:
         by_name = None if args.out is None else format_of_file(args.out)
@@ -162,8 +161,7 @@ def check_output(args: Namespace, output: str) -> None:
 def setting_asked(
     args: Namespace, scoring: Scoring, free_ends: Iterable[bool], **more: Any
 ) -> Setting:
-    """What is the same for all results, of what the command line says and ``more``.  What the
-    format cannot hold is a usage error."""
+    """What is the same for all results.  What the format cannot hold is a usage error."""
     from ..scoring.scoring import made_of
 
     known = {**vars(args), "fields": args.outfmt.fields, "scoring": scoring, **more}

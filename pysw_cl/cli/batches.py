@@ -142,11 +142,9 @@ def _within(record: Sequence, span: Span) -> NDArray[np.uint8]:
 
 def _texts(part: list[Pair], ranges: tuple[Span, Span]) -> list[tuple[bytes, bytes]]:
     """The letters of pairs in the form that `align_many` takes fastest, once for each record."""
-    queries, targets, found = dict[int, bytes](), dict[int, bytes](), []
-    for query, target in part:
-        if id(query) not in queries:
-            queries[id(query)] = _within(query, ranges[0]).tobytes()
-        if id(target) not in targets:
-            targets[id(target)] = _within(target, ranges[1]).tobytes()
-        found.append((queries[id(query)], targets[id(target)]))
-    return found
+    found = []
+    for side, span in zip(zip(*part, strict=True), ranges, strict=True):
+        records = {id(one): one for one in side}
+        texts = {key: _within(one, span).tobytes() for key, one in records.items()}
+        found.append([texts[id(one)] for one in side])
+    return [*zip(*found, strict=True)]

@@ -50,12 +50,9 @@ def _devices(args: Namespace) -> int:
 
 
 def add_prepare_to(commands: Any) -> None:
-    parser = commands.add_parser(
-        "prepare",
-        run=_prepare,
-        help="build the kernels of a device now, for images, clusters and tests",
-        examples=("prepare", "prepare --device gpu --for dna,many"),
-    )
+    what = "build the kernels of a device now, for images, clusters and tests"
+    examples = ("prepare", "prepare --device gpu --for dna,many")
+    parser = commands.add_parser("prepare", run=_prepare, help=what, examples=examples)
     parser.declare("run", DEVICE)
     parser.declare("options", "--for -q")
 
@@ -111,17 +108,17 @@ def add_profile_to(commands: Any) -> None:
         examples=("profile show", "profile export mine.json", "profile import mine.json"),
     )
     actions = parser.add_subparsers(metavar="ACTION")
-    show = actions.add_parser("show", help="print the profile that a device has")
+    show = actions.add_parser("show", run=_show, help="print the profile that a device has")
     show.add_argument("--json", action="store_true", help="as JSON, with all that was measured")
-    out = actions.add_parser("export", help="write the user's profile of a device to a file")
+    what = "write the user's profile of a device to a file"
+    out = actions.add_parser("export", run=_export, help=what)
     out.add_argument("file", metavar="FILE", help="- is standard output")
-    into = actions.add_parser("import", help="store the profile in a file as the user's")
+    what = "store the profile in a file as the user's"
+    into = actions.add_parser("import", run=_import, help=what)
     into.add_argument("file", metavar="FILE", help="- is standard input")
-    remove = actions.add_parser("reset", help="remove the user's profiles of a device")
-    for action, run in ((show, _show), (out, _export), (into, _import), (remove, _reset)):
-        if action is not into:
-            action.declare("options", DEVICE)
-        action.set_defaults(run=run)
+    what = "remove the user's profiles of a device"
+    for action in (show, out, actions.add_parser("reset", run=_reset, help=what)):
+        action.declare("options", DEVICE)
 
 
 def _show(args: Namespace) -> int:

@@ -42,8 +42,7 @@ def prepare() -> None:
 
 
 def leave(code: int) -> None:
-    """End the process when Python would begin to take down its modules and drivers, which takes up
-    to 0.3 s: all is written."""
+    """End the process before Python takes down modules and drivers, for up to 0.3 s."""
     kept = sys.modules.get(f"{__package__.rpartition('.')[0]}.opencl.kernel_store")
     if kept is not None and kept.store is not None:
         kept.store.close()

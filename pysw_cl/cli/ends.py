@@ -57,7 +57,18 @@ def run(args: Namespace) -> int:
     from ..drivers.options import EndsOptions, Resources
     from ..results.formats.columns import TableRows
 
-    _check(args)
+    check_files(args, QUERY=args.query, TARGET=args.target)
+    if args.places and (args.min_separation or (args.apart_in, args.ends) != ("either", "cells")):
+        args.usage_error("--places goes without --min-separation, --apart-in and --ends")
+    if not args.paths and (args.outfmt, args.width, args.limit) != (None,) * 3:
+        args.usage_error("--outfmt, --width and --limit go with --paths")
+    if args.paths:
+        check_output(args, "path")
+    else:
+        args.outfmt = Outfmt("tsv", COLUMNS + ("strand",) * (args.strand != "plus"))
+        foreign = args.out and end_of_name(args.out) in FOREIGN
+        if args.out and (foreign or format_of_file(args.out) not in (None, "tsv")):
+            args.usage_error(f"-o {args.out}: without --paths a table is written, such as x.tsv")
     with usage(args):
         output = "path" if args.places and args.paths else "ends"
         options = options_asked(args, EndsOptions, output=output)
@@ -102,21 +113,3 @@ def _paths(
     asked = made_of(TraceOptions, {**vars(options), **known})
     unseen = replace(resources, progress=None)  # the bar shows the matrix, which takes the time
     return trace_ends_with(query, target, ends, asked, unseen, known=True)
-
-
-def _check(args: Namespace) -> None:
-    """End with a usage error where arguments do not go together; choose the format."""
-    check_files(args, QUERY=args.query, TARGET=args.target)
-    if args.places and (args.min_separation or (args.apart_in, args.ends) != ("either", "cells")):
-        args.usage_error("--places goes without --min-separation, --apart-in and --ends")
-    formed = (args.outfmt, args.width, args.limit) != (None,) * 3
-    if formed and not args.paths:
-        args.usage_error("--outfmt, --width and --limit go with --paths")
-    if args.paths:
-        check_output(args, "path")
-        return
-    args.outfmt = Outfmt("tsv", COLUMNS + ("strand",) * (args.strand != "plus"))
-    if args.out and (
-        format_of_file(args.out) not in (None, "tsv") or end_of_name(args.out) in FOREIGN
-    ):
-        args.usage_error(f"-o {args.out}: without --paths a table is written, such as x.tsv")

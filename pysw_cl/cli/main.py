@@ -9,7 +9,6 @@ that ``--help`` is there at once."""
 from __future__ import annotations
 
 import argparse
-import contextlib
 import io
 import logging
 import os
@@ -18,6 +17,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Iterable
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 
 from .. import errors
@@ -31,23 +31,10 @@ from .ssca1 import add_to as add_ssca1_to
 
 #: Declare the subcommands, in the order of the help: their arguments, and what they run.
 COMMANDS = (
-    align.add_to,
-    align.add_plot_to,
-    ends.add_to,
-    search.add_to,
-    makedb.add_to,
-    matrix.add_to,
-    resume.add_to,
-    predict.add_to,
-    devices.add_to,
-    cluster.add_to,
-    devices.add_prepare_to,
-    tune.add_to,
-    add_ssca1_to,
-    devices.add_profile_to,
-    devices.add_demo_to,
-)
-
+    align.add_to, align.add_plot_to, ends.add_to, search.add_to, makedb.add_to, matrix.add_to,
+    resume.add_to, predict.add_to, devices.add_to, cluster.add_to, devices.add_prepare_to,
+    tune.add_to, add_ssca1_to, devices.add_profile_to, devices.add_demo_to,
+)  # fmt: skip
 EXAMPLES = (
     "align human.fa chimp.fa             the best local alignment, as PAF",
     "plot human.fa chimp.fa picture.png  the path over the matrix",
@@ -69,11 +56,7 @@ def main(argv: Iterable[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):  # as in files, whatever the locale says
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
     out, err = whole(sys.stdout, "standard output"), whole(sys.stderr, "standard error")
-    with (
-        warnings.catch_warnings(),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-    ):
+    with warnings.catch_warnings(), redirect_stdout(out), redirect_stderr(err):
         if not sys.warnoptions:
             warnings.simplefilter("ignore")  # compiler chatter is no message to the user
             shown = errors.RecomputedWarning, errors.InputWarning, errors.ProfileWarning
@@ -85,11 +68,8 @@ def main(argv: Iterable[str] | None = None) -> int:
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the command line; what it parses says what is ``run``."""
-    parser = Parser(
-        prog="pysw-cl",
-        description="Exact pairwise sequence alignment on any OpenCL device.",
-        examples=EXAMPLES,
-    )
+    what = "Exact pairwise sequence alignment on any OpenCL device."
+    parser = Parser(prog="pysw-cl", description=what, examples=EXAMPLES)
     parser.add_argument("--version", action="version", version=f"pysw-cl {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND")
     for add_to in COMMANDS:
@@ -155,9 +135,9 @@ def _fail(message: str, code: int = 1) -> int:
     try:
         sys.stdout.flush()
     except OSError:  # nobody reads any more: keep the interpreter from trying again at its end
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if message:
-        with contextlib.suppress(OSError):  # nobody can be told
+        with suppress(OSError):  # nobody can be told
             print("pysw-cl:", printable(message), file=sys.stderr)
     return code

@@ -84,10 +84,9 @@ def about(db: Database) -> str:
     lines = [_size(db)]
     if len(db):
         lengths, letters = db.by_length.lengths, db.letters.items()
-        lines += [
-            f"  lengths: {lengths[-1]:,} to {lengths[0]:,}, median {lengths[len(db) // 2]:,}",
-            f"  letters: {', '.join(f'{letter} {count:,}' for letter, count in letters)}",
-        ]
+        middle = lengths[len(db) // 2]
+        lines.append(f"  lengths: {lengths[-1]:,} to {lengths[0]:,}, median {middle:,}")
+        lines.append(f"  letters: {', '.join(f'{letter} {count:,}' for letter, count in letters)}")
     return "\n".join([*lines, *(f"  from {source}" for source in db.sources)])
 
 

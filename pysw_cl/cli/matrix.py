@@ -76,12 +76,8 @@ def run(args: Namespace) -> int:
 
 def lines_of(kind: str, names: list[list[str]], matrix: Any) -> Iterator[str]:
     """The lines of a matrix; ``names``: of its rows and, unless these are the same, columns."""
-    if kind == "phylip":
-        yield f"{len(names[0])}\n"
-    else:
-        yield "\t".join(["", *map(printable, names[-1])]) + "\n"
+    phylip, blank = kind == "phylip", " " if kind == "phylip" else "\t"
+    yield f"{len(names[0])}\n" if phylip else "\t".join(["", *map(printable, names[-1])]) + "\n"
     for name, row in zip(names[0], matrix, strict=True):
-        if kind == "phylip":
-            yield f"{without_blanks(name, 'sequence')} {' '.join(map(repr, row.tolist()))}\n"
-        else:
-            yield "\t".join([printable(name), *map(repr, row.tolist())]) + "\n"
+        shown = without_blanks(name, "sequence") if phylip else printable(name)
+        yield blank.join([shown, *map(repr, row.tolist())]) + "\n"

@@ -77,20 +77,16 @@ class Running:
             print("pysw-cl:", printable(message), file=sys.stderr)
 
     def write(self, text: str) -> None:
-        """Write some results.  A progress bar makes room for them."""
-        with self._room():
+        """Write some results.  The bar makes room for them, unless they go to a file: a pipe may
+        lead to the same terminal."""
+        bar = self.bar if self.stream is sys.stdout else None
+        with contextlib.suppress(OSError, ValueError):  # a stream of Python's own has no number
+            if bar is not None and stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode):
+                bar = None
+        seconds = 0.0 if sys.stdout.isatty() else PIPE_SECONDS
+        with contextlib.nullcontext() if bar is None else bar.hidden(seconds):
             self.stream.write(text)
             self.stream.flush()
-
-    def _room(self) -> contextlib.AbstractContextManager[None]:
-        """A context to write results in.  The bar makes room meanwhile, unless they go to a file: a
-        pipe may lead to the same terminal."""
-        if self.bar is None or self.stream is not sys.stdout:
-            return contextlib.nullcontext()
-        with contextlib.suppress(OSError, ValueError):  # a stream of Python's own has no number
-            if stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode):
-                return contextlib.nullcontext()
-        return self.bar.hidden(0.0 if sys.stdout.isatty() else PIPE_SECONDS)
 
     def begin_results(self, name: str, setting: Setting) -> None:
         """The results are written in a format from now on."""

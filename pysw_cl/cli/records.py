@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: A query and a target.
 Pair = tuple["Sequence", "Sequence"]
+#: Is told of a bad record, which is left out; None: such a record is an error.
+LeftOut = Callable[[SequenceError], None] | None
 #: Bytes of the records of a file that are kept in memory; a file with more is read again.
 KEEP = 1 << 29
 #: Bytes of a record beside its letters.
@@ -35,10 +37,7 @@ class Records:
     at once, and held if it has one record or few letters."""
 
     def __init__(
-        self,
-        path: str,
-        look: Callable[[Sequence, bool], None],
-        left_out: Callable[[SequenceError], None] | None = None,
+        self, path: str, look: Callable[[Sequence, bool], None], left_out: LeftOut = None
     ) -> None:
         self.path, self._look, self._left_out = path, look, left_out
         #: May the file be read again?  Neither standard input nor a pipe may.
@@ -103,10 +102,7 @@ class Records:
 
 
 def sides_of(
-    args: Namespace,
-    tally: Tally,
-    listed: list[tuple[str, int]],
-    left_out: Callable[[SequenceError], None] | None = None,
+    args: Namespace, tally: Tally, listed: list[tuple[str, int]], left_out: LeftOut = None
 ) -> tuple[Records, Records]:
     """The records of QUERY and of TARGET.  ``tally`` counts the letters that are compared, and
     ``listed`` gets name and length of each target if they are needed before any result."""

@@ -126,8 +126,7 @@ class SavedPairs:
 
 
 def _resumed(args: Namespace) -> Namespace | None:
-    """The arguments of the command of several pairs that a checkpoint is of, with those that a
-    resumed run is given; None for another one."""
+    """The arguments of a saved command of several pairs, with this run's; None: it is no such."""
     try:
         content = json.loads((Path(args.checkpoint) / COMMAND).read_text())
         command, files = str(content["command"]), dict(content["files"])

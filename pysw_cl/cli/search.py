@@ -73,7 +73,12 @@ def run(args: Namespace) -> int:
     from ..results.search_plot import MOST_QUERIES, plot
     from ..sequences.reading import read_sequences
 
-    _check(args)
+    if (args.matrix, args.match, args.mismatch) == (None, None, None):
+        args.matrix = "BLOSUM62"
+    if args.plot and args.output != "path":
+        args.usage_error("--plot needs --output path")
+    check_output(args, args.output)
+    check_files(args, QUERIES=args.queries, DB=args.db)
     with usage(args):
         options = options_asked(args, SearchOptions)
         known = {"expects": options.evalues != "none", "heuristic": heuristic_of(options)}
@@ -104,13 +109,3 @@ def run(args: Namespace) -> int:
     if shown:
         plot(shown, args.plot)
     return 0
-
-
-def _check(args: Namespace) -> None:
-    """End with a usage error where arguments do not go together; choose scores and format."""
-    if (args.matrix, args.match, args.mismatch) == (None, None, None):
-        args.matrix = "BLOSUM62"
-    if args.plot and args.output != "path":
-        args.usage_error("--plot needs --output path")
-    check_output(args, args.output)
-    check_files(args, QUERIES=args.queries, DB=args.db)

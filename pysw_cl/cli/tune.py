@@ -42,9 +42,8 @@ def run(args: argparse.Namespace) -> int:
     check_files(args)
     began = time.monotonic()
     with progress_of(sys.stderr, args.quiet) as bar, usage(args):
-        profile, outcomes, path = tuned(
-            args.device, args.budget, args.subjects, None, bar, args.resume
-        )
+        how = args.device, args.budget, args.subjects, None, bar, args.resume
+        profile, outcomes, path = tuned(*how)
     info = get_runtime(args.device).info
     print(f"{info.name} [{info.platform}], tuned in {time.monotonic() - began:.1f} s")
     print("\n".join(_lines(outcomes)))

@@ -21,16 +21,7 @@ from pathlib import Path as FilePath
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ..checkpoint.container import (
-    DamagedFile,
-    EdgeSink,
-    EdgeWriter,
-    Joined,
-    PackedEdge,
-    SealedFile,
-    StoredEdge,
-    writing,
-)
+from ..checkpoint import container
 from ..checkpoint.run import result_facts
 from ..checkpoint.store import Store
 from ..drivers.job import Job
@@ -60,8 +51,7 @@ SEEN = 60.0
 
 @dataclass(frozen=True)
 class FileEdge(Source):
-    """An edge of so many ``cells`` in the file of a block, which is read when they are asked for.
-    The client takes it for an `Edge`."""
+    """An edge in the file of a block, which is read when it is asked for; taken for an `Edge`."""
 
     path: FilePath
     name: str
@@ -75,7 +65,7 @@ class FileEdge(Source):
 
     def read(self, start: int, stop: int) -> Edge:
         with self._opened() as file:
-            return StoredEdge(self.name, [(0, file)]).read(start, stop)
+            return container.StoredEdge(self.name, [(0, file)]).read(start, stop)
 
     @property
     def h(self) -> Ints:
@@ -85,18 +75,20 @@ class FileEdge(Source):
         """The same, in memory, compressed, so that it can be sent."""
         with self._opened() as file:
             held = ((p, partial(bytes, file.read(p))) for p in file.named(self.name))
-            return Joined((p.start, PackedEdge(p.cells, content)) for p, content in held)
+            return container.Joined(
+                (p.start, container.PackedEdge(p.cells, content)) for p, content in held
+            )
 
     @contextmanager
-    def _opened(self) -> Iterator[SealedFile]:
+    def _opened(self) -> Iterator[container.SealedFile]:
         """Its file, once it is seen here, where another host wrote it; a damaged one is removed, so
         that another run computes it again."""
         until = time.monotonic() + SEEN
         while not self.path.exists() and time.monotonic() < until:
             time.sleep(LOOK / 20)
         try:
-            yield SealedFile(self.path)
-        except DamagedFile as error:
+            yield container.SealedFile(self.path)
+        except container.DamagedFile as error:
             if not isinstance(error.__cause__, OSError):
                 self.path.unlink(missing_ok=True)
             raise
@@ -145,19 +137,18 @@ class Cuts:
         for row in [*self.inner_rows, *self.rows[1:-1]]:
             first = self.rows[bisect_left(self.rows, row) - 1]
             name = "bottom" if row in self.rows else f"row {row - first}"
-            rows[row] = Joined((c, piece(first, c, name)) for c in self.columns[:-1])
+            rows[row] = container.Joined((c, piece(first, c, name)) for c in self.columns[:-1])
         for column in [*self.inner_columns, *self.columns[1:-1]]:
             first = self.columns[bisect_left(self.columns, column) - 1]
             name = "right" if column in self.columns else f"column {column - first}"
-            columns[column] = Joined((r, piece(r, first, name)) for r in self.rows[:-1])
+            columns[column] = container.Joined((r, piece(r, first, name)) for r in self.rows[:-1])
         return RestartGrid(problem.edges, rows, columns)
 
 
 @dataclass(frozen=True)
 class Block:
-    """A block that may be computed: a ``tile`` whose edges are read where it is computed, from the
-    whole `Border` of the matrix or from what has its own cells; and so are its letters, if it has
-    none."""
+    """A block that may be computed: a ``tile`` whose edges are read where that is done, from the
+    whole `Border` of the matrix or from its own cells; and so are its letters, if it has none."""
 
     place: Place
     area: Area
@@ -229,8 +220,8 @@ class Here(Executor):
 def facts_of(place: Place, area: Area) -> dict[str, Any] | None:
     """What the file of a block says of it; None if it is missing, damaged or of another job."""
     try:
-        facts = SealedFile(place.path(area)).facts
-    except DamagedFile:
+        facts = container.SealedFile(place.path(area)).facts
+    except container.DamagedFile:
         return None
     return facts if facts["job"] == place.job and facts["area"] == list(area) else None
 
@@ -254,17 +245,17 @@ def computed(block: Block) -> dict[str, Any]:
     if tile.after is not None:
         least = 0 if tile.threshold is None else tile.threshold
         limits = Limits(Bound(least, FAR, FAR, tile.scoring.highest), beyond=tile.after)
-    with writing() as writer:
+    with container.writing() as writer:
         # its own name until it is complete: another worker may compute the same block
         of, part = {"job": place.job, "area": area}, f".{worker()}-{threading.get_ident()}.part"
-        file = EdgeWriter(writer, place.path(area), of, part)
+        file = container.EdgeWriter(writer, place.path(area), of, part)
         edges = Edges(
             tile.corner,
             *block.edges(),
-            EdgeSink(file, "bottom") if tile.bottom else None,
-            EdgeSink(file, "right") if tile.right else None,
-            {row: EdgeSink(file, f"row {row}") for row in tile.rows},
-            {column: EdgeSink(file, f"column {column}") for column in tile.columns},
+            container.EdgeSink(file, "bottom") if tile.bottom else None,
+            container.EdgeSink(file, "right") if tile.right else None,
+            {row: container.EdgeSink(file, f"row {row}") for row in tile.rows},
+            {column: container.EdgeSink(file, f"column {column}") for column in tile.columns},
         )
         shape = engine.plan.tile_shape(m, n)
         found = sweep(engine, rectangle, edges, want, limits, shape=shape)

@@ -48,8 +48,7 @@ def checked(workers: Workers, folder: str | None, device: str) -> dict[str, Surv
 
 
 def measured(device: str, dask_worker: Any) -> dict[str, Any]:
-    """Fields of the survey of a worker, which Dask gives; its speed is that of a tile of random
-    nucleotides that takes a while."""
+    """Fields of the survey of a worker, which Dask gives; its speed is that of a tile of DNA."""
     engine, side, seconds = engine_for(own_device(device), None), 1 << 11, 0.0
     while seconds < LONG:
         side *= 2

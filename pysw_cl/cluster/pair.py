@@ -81,11 +81,9 @@ class ClusterStrand(SavedStrand):
     there: set[Corner] = field(default_factory=set)
 
     def place(self, of: Search) -> Place:
-        store = self.run.store
-        folder, job = store.whole or store.folder, of.job
-        folders = str(folder.absolute()), str(store.folder.absolute())
-        about = *folders, job.key, job.frame.minus, job.beat
-        return Place(*about, self.device, self.plan)
+        store, job = self.run.store, of.job
+        whole, part = (str(one.absolute()) for one in (store.whole or store.folder, store.folder))
+        return Place(whole, part, job.key, job.frame.minus, job.beat, self.device, self.plan)
 
     def banded(self, of: Search, assumed: int | None) -> Banded:
         return Banded()
@@ -222,22 +220,19 @@ class OnWorkers:
 
     def _submit(self, area: Area, tile: TileJob, lacked: int) -> Future[Any]:
         borders = self._of.problem.edges
-        top: Any = self._sent(tile.above) if area.row else borders.top
-        left: Any = self._sent(tile.left) if area.column else borders.left
-        tile = replace(tile, top=top, left=left)
+        top: Any = tile.above if area.row else borders.top
+        left: Any = tile.left if area.column else borders.left
         if self._shared:
             tile = replace(tile, query=NO_CODES, target=NO_CODES)
-        block = Block(self._place, area, tile)
+        else:  # a worker reads the cells of another block from what it is sent
+            top, left = (one.packed() if isinstance(one, FileEdge) else one for one in (top, left))
+        block = Block(self._place, area, replace(tile, top=top, left=left))
         name, first = f"tile-{area.row}-{area.column}", self._hurry(area)
         task: Any = computed if self._shared else sent_back
         return self._workers.submit(task, block, name=name, priority=first)
 
     def _hurry(self, area: Area) -> int:
         return self._ways[area[::2]]
-
-    def _sent(self, edge: Any) -> Any:
-        """What a worker reads the cells of another block from."""
-        return edge if self._shared or not isinstance(edge, FileEdge) else edge.packed()
 
     def _computed(self, row: TileRow, area: Area, task: Task[Any]) -> None:
         facts = task.result()

@@ -8,14 +8,8 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterator
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    Future,
-    wait,
-)
+from concurrent import futures
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, wait
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, Generic, TypeVar
@@ -42,8 +36,7 @@ class Workers:
         self._failed = list[str]()
 
     def count(self) -> int:
-        """The tasks that run at once now; 0: no worker is there, or no scheduler, which may come
-        back (`wait`)."""
+        """The tasks that run at once now; 0: no worker or no scheduler, which may come back."""
         if self._client is None:
             return int(getattr(self._executor, "_max_workers", 1))
         with suppress(OSError):
@@ -53,16 +46,12 @@ class Workers:
     def submit(
         self, task: Callable[..., T], *given: Any, name: str, priority: int = 0
     ) -> Future[T]:
-        """Begin ``task(*given)``; of those that wait the one of the highest ``priority`` is next.
-        ``name``: what a dashboard calls it."""
+        """Begin ``task(*given)``; the highest ``priority`` is next.  ``name``: for a dashboard."""
         if self._client is None:
             with _answering():
                 return self._executor.submit(at_worker, __version__, task, *given)
-        more: dict[str, Any] = {
-            "key": f"{name}-{uuid.uuid4().hex[:8]}",
-            "priority": priority,
-            "pure": False,
-        }
+        key = f"{name}-{uuid.uuid4().hex[:8]}"
+        more: dict[str, Any] = {"key": key, "priority": priority, "pure": False}
         quiet = {"distributed.admin.large-graph-warning-threshold": "1TB"}
         with _answering(), import_module("dask").config.set(quiet):
             if self._failed:
@@ -73,7 +62,7 @@ class Workers:
     def wait(self, running: Collection[Future[T]]) -> set[Future[T]]:
         """Those that are done, once there are some, or after a moment.  Raises ClusterError if the
         scheduler is gone, or all workers, and none comes back."""
-        done, now = wait(running, LOOK, FIRST_COMPLETED).done, time.monotonic()
+        done, now = wait(running, LOOK, futures.FIRST_COMPLETED).done, time.monotonic()
         there = done or self._client is None or self.count()
         self._seen = now if there else self._seen
         if now > self._seen + AWAY:
@@ -81,8 +70,7 @@ class Workers:
         return set(done)
 
     def final(self, error: BaseException, tries: int) -> BaseException | None:
-        """What to raise for the error of a task that was begun so often; None: another worker may
-        do it."""
+        """What to raise for the error of a task begun so often; None: another worker may do it."""
         where = getattr(error, "worker", "")
         if where and where not in self._failed:
             self._failed.append(where)
@@ -187,8 +175,7 @@ def address() -> str:
 
 @contextmanager
 def _answering() -> Iterator[None]:
-    """Raise ClusterError where a scheduler does not answer, or an executor is broken or shut
-    down."""
+    """Raise ClusterError where a scheduler does not answer, or an executor is broken or ended."""
     try:
         yield
     except PyswError:

@@ -43,8 +43,7 @@ def encode(acids: str, first: bool = False) -> Codons:
 
 
 def similarity() -> NDArray[np.float64]:
-    """The scores of all pairs of codons (64 x 64): 5 for equal ones, 4 for others of the same amino
-    acid, -3 for those of different ones."""
+    """The scores of all pairs of codons (64 x 64): equal ones 5, of one amino acid 4, others -3."""
     scores = np.where(ACID[:, None] == ACID, 4.0, -3.0)
     np.fill_diagonal(scores, 5)
     return scores

@@ -308,7 +308,7 @@ def test_a_full_disk_at_a_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     with ThreadPoolExecutor(1) as executor:
         with monkeypatch.context() as patch:
-            patch.setattr(blocks.EdgeWriter, "seal", full)
+            patch.setattr(blocks.container.EdgeWriter, "seal", full)
             with pytest.raises(CheckpointError, match="No space"):
                 pysw_cl.align(A, B, plan=PLAN, cluster=executor, checkpoint=tmp_path)
         assert key(pysw_cl.resume(tmp_path, cluster=executor)) == key(pysw_cl.align(A, B))
@@ -386,7 +386,7 @@ def test_a_job_that_is_over_while_a_block_is_written(
     monkeypatch.setattr(pair, "LOOK", 0.05)
     monkeypatch.setattr(pair, "surveyed", unshared)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    late, over, real = list[Any](), threading.Event(), blocks.EdgeWriter.seal
+    late, over, real = list[Any](), threading.Event(), blocks.container.EdgeWriter.seal
 
     def seal(self: Any, facts: Any) -> None:
         if not late and "-000000000000-" not in self.path.name:
@@ -394,7 +394,7 @@ def test_a_job_that_is_over_while_a_block_is_written(
             over.wait(60)
         real(self, facts)
 
-    monkeypatch.setattr(blocks.EdgeWriter, "seal", seal)
+    monkeypatch.setattr(blocks.container.EdgeWriter, "seal", seal)
     with ThreadPoolExecutor(3) as executor:
         for _ in range(2):
             found = pysw_cl.align(A, B, plan=PLAN, cluster=executor)
