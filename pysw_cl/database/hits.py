@@ -204,7 +204,6 @@ class HitAligner:
 
 
 def _common(options: SearchOptions) -> dict[str, Any]:
-    """What all hits have in common."""
     said = {"mode": options.mode, "scoring": options.scoring, "free_ends": options.free}
     return {**said, "heuristic": heuristic_of(options)}
 

@@ -91,9 +91,7 @@ class AlignedPair:
     def positives(self) -> int | None:
         """How many columns hold two letters with a positive score (BLAST's positives, EMBOSS's
         similarity), or None without a path."""
-        if self.runs is None:
-            return None
-        return sum(int((scores > 0).sum()) for scores in self._pair_scores())
+        return None if self.runs is None else sum(int((s > 0).sum()) for s in self._pair_scores())
 
     def region(self) -> tuple[Letters, Letters]:
         """The letters of the aligned region of both sequences; those of the query are reverse

@@ -83,11 +83,8 @@ class PositionMatrix:
         #: int32, positions x letters of a target; read-only.
         self.scores = values.astype(np.int32)
         self.scores.flags.writeable = False
-        #: The letters of a target.
         self.letters = columns
-        #: The letters of the positions; None: they are not known.
         self.query = None if query is None else known
-        #: The letter as which other letters of targets are taken; "error": they are refused.
         self.unknown = unknown
         self._other = "" if unknown == ERROR else columns[arguments.letter_index(unknown, columns)]
         self._made: dict[str, Scoring] = {}

@@ -177,8 +177,7 @@ class Scoring:
     def pair_scores(self, query: NDArray[Any], target: Letters) -> NDArray[np.int32]:
         """The scores of query letters, or positions, with target letters, pair by pair."""
         if self.by_position:
-            scores: NDArray[np.int32] = self.matrix[query, self.encode(target, "target")]
-            return scores
+            return np.asarray(self.matrix[query, self.encode(target, "target")])
         indices = self.encode(query, "query").astype(np.uint16) * np.uint16(self.matrix.shape[1])
         indices += self.encode(target, "target")
         return self.matrix.ravel().take(indices)

@@ -88,8 +88,6 @@ class Columns:
             chosen &= self.values(f"{side}_start") != self.values(f"{side}_end")
         return self if chosen.all() else self.some(np.flatnonzero(chosen).tolist())
 
-    # Columns of text
-
     def names(self, side: int) -> Texts:
         """The names of the queries (0) or targets (1) without blanks."""
         return [without_blanks(row[side].name, "target" if side else "query") for row in self.pairs]

@@ -140,9 +140,6 @@ def _parts(letters: str, before: int, step: int, width: int) -> Iterator[Part]:
         before += step * count
 
 
-# What notebooks show: HTML of bounded size
-
-
 def html(found: AlignedPair) -> str:
     """What a result says, and the columns of its path; of a long one the first and the last."""
     lines = [_facts(found)]
@@ -194,9 +191,6 @@ def _span(text: str, mark: str) -> str:
     return shown if colour is None else f'<span style="background:{colour}">{shown}</span>'
 
 
-# BLAST's text
-
-
 class Blast0(blast.Table):
     """Writes BLAST's text for people, ``-outfmt 0``: of each query a line for every subject, then
     the aligned letters.  The layout is BLAST's, so that its readers take it, without its
@@ -205,7 +199,6 @@ class Blast0(blast.Table):
     text, queries = ByQuery.text, ByQuery.queries
 
     def query(self, rows: list[Row]) -> str:
-        """What readers take as a file of its own."""
         query, searched = rows[0].query, self.setting.searched
         every = by_subject(row for row in rows if row.target is not NO_TARGET)
         count = searched["targets"] if "letters" in searched else len(every)
