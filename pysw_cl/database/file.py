@@ -119,8 +119,7 @@ class DatabaseFile(SealedFile):
     def __init__(self, path: Path, content: bytes | None = None) -> None:
         self._content = content
         super().__init__(path)
-        version = self.facts.get("database")
-        if version is None:
+        if (version := self.facts.get("database")) is None:
             raise FormatError(f"{path} is no database, but a file of a checkpoint")
         if version != FORMAT:
             raise FormatError(

@@ -61,8 +61,6 @@ class Runs:
             return NotImplemented
         return np.array_equal(self.ops, other.ops) and np.array_equal(self.lengths, other.lengths)
 
-    __hash__ = None  # type: ignore[assignment]
-
     @property
     def cigar(self) -> str:
         """The runs as a CIGAR string."""

@@ -97,10 +97,9 @@ def load_matrix(name: str) -> tuple[NDArray[np.int32], str]:
             f"there is no substitution matrix named {name!r}, and no file of that name; {hint}"
         )
     letters, *numbers = known[key].split()
-    size = len(letters)
-    matrix = np.zeros((size, size), np.int32)
-    matrix[np.tril_indices(size)] = np.array(numbers, np.int32)
-    matrix = (matrix + np.tril(matrix, -1).T).astype(np.int32)
+    matrix = np.zeros((len(letters), len(letters)), np.int32)
+    rows, columns = np.tril_indices(len(letters))
+    matrix[rows, columns] = matrix[columns, rows] = np.array(numbers, np.int32)
     matrix.flags.writeable = False
     return matrix, letters
 
@@ -117,8 +116,7 @@ def read_matrix(path: str | os.PathLike[str]) -> tuple[Values, str]:
     if not lines:
         raise FormatError(f"{where}: no line with the letters of a matrix (NCBI's format)")
     number, letters = lines[0]
-    wrong = [word for word in letters if len(word) != 1]
-    if wrong:
+    if wrong := [word for word in letters if len(word) != 1]:
         raise FormatError(
             f"{where}: line {number} has {wrong[0][:30]!r} where the letters of the columns stand "
             "in NCBI's format, separated by blanks"
@@ -136,8 +134,7 @@ def read_matrix(path: str | os.PathLike[str]) -> tuple[Values, str]:
             rows[letter] = [float(score) for score in scores]
         except ValueError as error:
             raise FormatError(f"{where}: line {number}: {error}") from None
-    missing = [letter for letter in letters if letter not in rows]
-    if missing:
+    if missing := [letter for letter in letters if letter not in rows]:
         raise FormatError(f"{where}: there is no row for {', '.join(missing)}")
     return np.array([rows[letter] for letter in letters]), "".join(letters)
 

@@ -102,8 +102,7 @@ def _aligned(coded: Coded, local: bool, ends: Any, path: bool, device: Any) -> F
         scoring.bounds.check_range(sizes[0], sizes[1], mode)
     except RangeError:
         raise NotOurs("totals") from None
-    small = _small(coded, mode, free, ends, path, device)
-    if small is not None:
+    if (small := _small(coded, mode, free, ends, path, device)) is not None:
         return small
     options, resources = _options(scoring, mode, free, path), AlignResources(device=device)
     found = align_with(coded.letters(0), coded.letters(1), options, resources, quiet=True)

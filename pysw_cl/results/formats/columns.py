@@ -64,8 +64,7 @@ class Columns:
 
     def known(self, name: str) -> Any:
         """A field that all rows have.  Raises InputError if one lacks it."""
-        found = self.values(name)
-        if found is None:
+        if (found := self.values(name)) is None:
             says = "all results of a file have to have the same output"
             if name == "matches" and self.values("cigar") is not None:
                 says = "a PositionMatrix has them with query=, its letters"

@@ -79,8 +79,7 @@ def _names(found: AlignedPair) -> tuple[str, str]:
 
 
 def _header(found: AlignedPair) -> list[str]:
-    query, target = _names(found)
-    minus = found.strand == "minus"
+    (query, target), minus = _names(found), found.strand == "minus"
     lines = [
         f"# query:       {query}, {len(found.query)} letters",
         f"# target:      {target}, {len(found.target)} letters",
@@ -142,8 +141,7 @@ def _parts(letters: str, before: int, step: int, width: int) -> Iterator[Part]:
 
 def html(found: AlignedPair) -> str:
     """What a result says, and the columns of its path; of a long one the first and the last."""
-    lines = [_facts(found)]
-    columns = found.columns or 0
+    lines, columns = [_facts(found)], found.columns or 0
     if columns:
         alike, other, gap = _span(":", ":"), _span(".", "."), _span("-", " ")
         legend = f"| match, {alike} mismatch with a positive score, {other} any other mismatch, "
@@ -186,8 +184,7 @@ def _coloured(text: str, marks: str) -> str:
 
 
 def _span(text: str, mark: str) -> str:
-    colour = COLOURS.get(mark)
-    shown = escape(text)
+    colour, shown = COLOURS.get(mark), escape(text)
     return shown if colour is None else f'<span style="background:{colour}">{shown}</span>'
 
 
