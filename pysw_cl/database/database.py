@@ -120,7 +120,6 @@ class Database:
         return Database._of, (self._file.bytes.tobytes(),)
 
     def in_memory(self) -> Database:
-        """The same in memory."""
         return Database._of(self._file.bytes.tobytes())
 
     @cached_property

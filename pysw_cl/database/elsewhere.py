@@ -91,7 +91,6 @@ class ClusterSearch:
         self._cells = db.total_letters * len(COMPARED[asked.options.strand])
 
     def hits(self, queries: Iterator[Sequence], tell: Tell) -> Iterator[Hits]:
-        """The hits of each query."""
         enough = EACH * max(1, self._workers.count())
         first = list(islice(queries, enough))
         task: Any = WorkerPasses.of_queries

@@ -83,23 +83,19 @@ def write_database(sequences: Iterable[Sequence], file: IO[bytes], sources: list
             names = [x.encode("utf-8", "surrogateescape") for x in (one.name, one.description)]
             for spool, text in zip(spools.values(), (one.read(), *names), strict=True):
                 spool.add(text)
-        _write(file, spools, sources)
-
-
-def _write(file: IO[bytes], spools: dict[str, Spool], sources: list[str]) -> None:
-    pieces, lengths = Pieces(file), spools["letters"].lengths
-    order, counts = np.argsort(-lengths, kind="stable"), np.zeros(256, np.int64)
-    _put(pieces, "records", order)  # numbers come first, so that they lie at multiples of 8
-    for name, spool in spools.items():
-        _put(pieces, f"{name} offsets", np.append(0, spool.lengths[order].cumsum()))
-    for name, spool in spools.items():
-        start = 0
-        for text in spool.in_order(order):
-            part = np.frombuffer(text, np.uint8)
-            _put(pieces, name, part, start)
-            start += len(part)
-            if name == "letters":
-                counts += np.bincount(part, minlength=256)
+        pieces, lengths = Pieces(file), spools["letters"].lengths
+        order, counts = np.argsort(-lengths, kind="stable"), np.zeros(256, np.int64)
+        _put(pieces, "records", order)  # numbers come first, so that they lie at multiples of 8
+        for name, spool in spools.items():
+            _put(pieces, f"{name} offsets", np.append(0, spool.lengths[order].cumsum()))
+        for name, spool in spools.items():
+            start = 0
+            for text in spool.in_order(order):
+                part = np.frombuffer(text, np.uint8)
+                _put(pieces, name, part, start)
+                start += len(part)
+                if name == "letters":
+                    counts += np.bincount(part, minlength=256)
     letters = {chr(code): int(count) for code, count in enumerate(counts) if count}
     facts = {"database": FORMAT, "sequences": len(order), "letters": letters, "sources": sources}
     pieces.end({"facts": facts})
@@ -123,8 +119,7 @@ class DatabaseFile(SealedFile):
     def __init__(self, path: Path, content: bytes | None = None) -> None:
         self._content = content
         super().__init__(path)
-        version = self.facts.get("database")
-        if version is None:
+        if (version := self.facts.get("database")) is None:
             raise FormatError(f"{path} is no database, but a file of a checkpoint")
         if version != FORMAT:
             raise FormatError(
@@ -165,6 +160,5 @@ class Column:
             self._unseen -= new
 
     def read(self, start: int, stop: int) -> NDArray[Any]:
-        """Values, looked at."""
         self.look(start, stop)
         return self.values[start:stop]

@@ -177,8 +177,7 @@ class HitAligner:
         some = [(self._matrix or query, target) for query, target in pairs if len(target)]
         found, stats = self._pairs[strand].align(some, scores=scores[full])
         self._cost.add(stats)
-        wrong = np.flatnonzero(full)[found["score"] != units[full]]
-        if len(wrong):
+        if len(wrong := np.flatnonzero(full)[found["score"] != units[full]]):
             query, target = pairs[int(wrong[0])]
             said = f"{query.name!r} with {target.name!r} scores {units[wrong[0]]} in the search"
             raise InternalError(f"{said}, and otherwise when they are compared alone")
@@ -198,13 +197,11 @@ class HitAligner:
             start, cigar = (m, "") if options.free.lead_target else (0, f"{m}I")
         if strand == "minus":
             start, end = m - end, m - start
-        row = {"score": score, "query_start": start, "query_end": end, "strand": strand}
-        row |= {"target_start": 0, "target_end": 0, "matches": 0, "columns": end - start}
-        return {**row, "cigar": cigar}
+        row = {"score": score, "strand": strand, "matches": 0, "columns": end - start}
+        return row | {"cigar": cigar, **dict(zip(PLACES, (start, end, 0, 0), strict=True))}
 
 
 def _common(options: SearchOptions) -> dict[str, Any]:
-    """What all hits have in common."""
     said = {"mode": options.mode, "scoring": options.scoring, "free_ends": options.free}
     return {**said, "heuristic": heuristic_of(options)}
 
@@ -223,10 +220,8 @@ def _suits(hit: Hit, options: SearchOptions) -> bool:
         return False
     if options.min_identity is not None and (hit.identity or 0) < options.min_identity:
         return False
-    if options.min_coverage is None:
-        return True
     columns = (hit.query_end or 0) - (hit.query_start or 0)
-    return columns / len(query) >= options.min_coverage
+    return columns / len(query) >= (options.min_coverage or 0)
 
 
 def score_of_empty(m: int, options: SearchOptions) -> int:

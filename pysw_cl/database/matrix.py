@@ -174,8 +174,7 @@ class MatrixAligner(AbstractContextManager["MatrixAligner"]):
 
     def __init__(self, options: MatrixOptions, resources: Resources) -> None:
         self._options = options
-        asked = (options.of_pairs(one) for one in ("score", "path"))
-        self._aligners = [PairAligner(one, resources) for one in asked]
+        self._aligners = [PairAligner(options.of_pairs(x), resources) for x in ("score", "path")]
 
     def __exit__(self, *_: object) -> None:
         for one in self._aligners:

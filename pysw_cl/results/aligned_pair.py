@@ -14,7 +14,7 @@ from ..planning.execution import Execution
 from ..scoring.scoring import Scoring
 from ..sequences.alphabet import COMPLEMENT, Letters
 from ..sequences.sequence import Sequence
-from ..sequences.view import View
+from ..sequences.view import PLACES, View
 from ..tiles.slabs import TileMap
 from .cigar import OP_TO_MOVE, QUERY, TARGET, Ints, Runs, check_region, merged, on_diagonal
 from .pair_paths import move_left
@@ -91,9 +91,7 @@ class AlignedPair:
     def positives(self) -> int | None:
         """How many columns hold two letters with a positive score (BLAST's positives, EMBOSS's
         similarity), or None without a path."""
-        if self.runs is None:
-            return None
-        return sum(int((scores > 0).sum()) for scores in self._pair_scores())
+        return None if self.runs is None else sum(int((s > 0).sum()) for s in self._pair_scores())
 
     def region(self) -> tuple[Letters, Letters]:
         """The letters of the aligned region of both sequences; those of the query are reverse
@@ -138,9 +136,8 @@ class AlignedPair:
     def left_aligned(self: Pair) -> Pair:
         """This alignment with each gap at the first place behind the gap before it where the score
         is the same, as ``left_align`` of `align` has it.  Raises InputError without a path."""
-        runs = self.path
+        runs, how = self.path, (self.scoring, self.mode, self.free_ends)
         query, target = (view.read(0, len(view)) for view in self._views())
-        how = self.scoring, self.mode, self.free_ends
         runs, _ = move_left(runs, np.array([0, len(runs)]), query, target, *how)
         moved = replace(self, runs=runs)
         if moved.rescore() != self.score:
@@ -184,10 +181,9 @@ class AlignedPair:
         """For each position of a sequence the position of the letter that it is aligned with in the
         other one, or -1: an array (int64) as long as the sequence, which is the ``side``, "query"
         or "target".  Raises InputError without a path and for another side."""
-        side = choice(side, "side", ("query", "target"))
+        mine = int(choice(side, "side", ("query", "target")) == "target")
         pairs = self.aligned_pairs()
         both = pairs[(pairs >= 0).all(axis=1)]
-        mine = int(side == "target")
         table = np.full(len((self.query, self.target)[mine]), -1, np.int64)
         table[both[:, mine]] = both[:, 1 - mine]
         return table
@@ -244,10 +240,9 @@ class AlignedPair:
         skipped, taken = before.count("=XMI"), runs.count("=XMI")
         i0 = i1 - skipped - taken if self.strand == "minus" else i0 + skipped
         j0 += before.count("=XMD")
-        places: dict[str, Any] = {"query_start": i0, "query_end": i0 + taken}
-        places |= {"target_start": j0, "target_end": j0 + runs.count("=XMD")}
-        unknown: dict[str, Any] = dict.fromkeys(MORE_FIELDS.values())
-        made = replace(self, runs=runs, stats=Stats(), tiles=None, **unknown, **places)
+        others: dict[str, Any] = dict.fromkeys(MORE_FIELDS.values())
+        others |= zip(PLACES, (i0, i0 + taken, j0, j0 + runs.count("=XMD")), strict=True)
+        made = replace(self, runs=runs, stats=Stats(), tiles=None, **others)
         return replace(made, score=made.rescore())
 
     #: Columns are not iterated over: :meth:`aligned_pairs` has the positions of all of them.

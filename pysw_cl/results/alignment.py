@@ -161,9 +161,6 @@ class Alignment(AlignedPair):
         return pair.html(self)
 
 
-# Tables
-
-
 def to_dicts(results: Any, pairs: Iterable[Any] | None = None) -> list[dict[str, Any]]:
     """A dictionary for each result, with what is not known as None; else as `to_pandas`."""
     columns, values = columns_of(results, pairs), list[list[Any]]()
@@ -204,8 +201,7 @@ def to_pandas(results: Any, pairs: Iterable[Any] | None = None) -> Any:
     for name, column in columns.items():
         made[name] = column.astype(object) if name in TEXTS else column
         if name in COUNTS and (unknown := column == UNKNOWN).any():
-            made[name] = pandas.array(column, "Int64")
-            made[name][unknown] = pandas.NA
+            made[name] = pandas.arrays.IntegerArray(column, unknown)
     return pandas.DataFrame(made)
 
 

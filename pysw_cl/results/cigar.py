@@ -61,8 +61,6 @@ class Runs:
             return NotImplemented
         return np.array_equal(self.ops, other.ops) and np.array_equal(self.lengths, other.lengths)
 
-    __hash__ = None  # type: ignore[assignment]
-
     @property
     def cigar(self) -> str:
         """The runs as a CIGAR string."""
@@ -74,9 +72,8 @@ class Runs:
 
     def in_gaps(self) -> tuple[int, int, int]:
         """The number of gaps, and of the letters of the query and of the target opposite one."""
-        inserted, deleted = self.ops == _INSERTION, self.ops == _DELETION
-        gaps = np.count_nonzero(inserted) + np.count_nonzero(deleted)
-        return int(gaps), int(self.lengths @ inserted), int(self.lengths @ deleted)
+        gaps = int(np.count_nonzero((self.ops == _INSERTION) | (self.ops == _DELETION)))
+        return gaps, self.count("I"), self.count("D")
 
     def merged(self) -> Runs:
         """The same path; neighbours with the same operation are one run."""
@@ -113,13 +110,10 @@ def merged(runs: Runs, bounds: Ints | None = None) -> tuple[Moves, Ints, Ints]:
 
 def run_lengths(moves: Moves) -> tuple[Moves, Ints]:
     """The runs of equal moves: the move of each, and how many they are."""
-    changes = (moves[1:] != moves[:-1]).nonzero()[0]
-    ends = np.empty(len(changes) + 1, np.int64)
-    ends[:-1], ends[-1] = changes + 1, len(moves)
-    ends = ends[: len(moves)]  # no move has no run
-    lengths = ends.copy()
-    lengths[1:] -= ends[:-1]
-    return moves[ends - 1], lengths
+    first = np.ones(len(moves), np.bool_)
+    first[1:] = moves[1:] != moves[:-1]
+    starts = first.nonzero()[0]
+    return moves[starts], np.diff(starts, append=len(moves))
 
 
 def piece_runs(scoring: Scoring, moves: Moves, query_on: Letters, target_on: Letters) -> Runs:

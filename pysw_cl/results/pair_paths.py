@@ -42,9 +42,7 @@ def words_of(runs: Runs) -> Words:
         rest, ops = lengths - (pieces - 1) * LONGEST_RUN, np.repeat(ops, pieces)
         lengths = np.full(len(ops), LONGEST_RUN)
         lengths[pieces.cumsum() - 1] = rest
-    words: Words = lengths.astype(np.uint32) << np.uint32(4)
-    words |= _BAM_CODES[ops]
-    return words
+    return (lengths.astype(np.uint32) << np.uint32(4)) | _BAM_CODES[ops]
 
 
 def runs_of(words: Words) -> Runs:
@@ -108,8 +106,7 @@ def text_of(words: Words, offsets: Ints) -> tuple[NDArray[np.uint8], Ints]:
     sizes = np.full(len(ops), 2)
     for k in range(1, len(str(int(lengths.max(initial=1))))):
         sizes += lengths >= 10**k
-    ends = np.zeros(len(ops) + 1, np.int64)
-    np.cumsum(sizes, out=ends[1:])
+    ends = np.append(0, sizes.cumsum())
     text = np.empty(int(ends[-1]), np.uint8)
     text[ends[1:] - 1] = ops
     places = ends[1:] - 2

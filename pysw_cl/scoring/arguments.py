@@ -131,8 +131,7 @@ def _matrix(scores: Any, alphabet: Any) -> tuple[Values, str]:
         raise ScoringError(
             f"the substitution matrix has {len(values)} rows for {len(symbols)} letters"
         )
-    bad = np.argwhere(~np.isfinite(values))
-    if len(bad):
+    if len(bad := np.argwhere(~np.isfinite(values))):
         row, column = (symbols[k] for k in bad[0])
         raise ScoringError(
             f"the score of {row} against {column} is {values[tuple(bad[0])]}, no finite number"
@@ -190,8 +189,7 @@ def letter_index(letter: Any, letters: str, what: str = "unknown") -> int:
     if not isinstance(letter, str) or len(letter) != 1:
         more = f"'{ERROR}' or one letter" if what == "unknown" else "one letter"
         raise ScoringError(f"{what} must be {more}, not {shown(letter)}")
-    index = dict(spellings(letters)).get(letter)
-    if index is None:
+    if (index := dict(spellings(letters)).get(letter)) is None:
         raise ScoringError(f"{what}: the letter {letter!r} is not in the alphabet {letters}")
     return index
 

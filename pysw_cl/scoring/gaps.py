@@ -18,8 +18,7 @@ def from_blast(existence: Number, extension: Number) -> tuple[Number, Number]:
 
     Raises ScoringError for 0 and 0, megablast's default, which is no cost of 0: a letter of a gap
     then costs ``match / 2 - mismatch`` (BLAST+ user manual, appendix, -gapextend)."""
-    found = _checked(existence, extension)
-    if found == (0, 0):
+    if (found := _checked(existence, extension)) == (0, 0):
         raise ScoringError(
             "gap costs of 0 and 0 make megablast take match / 2 - mismatch a letter: give that as "
             "one number, such as gap_cost=2.5 for its scores (1, -2)"

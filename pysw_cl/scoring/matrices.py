@@ -55,9 +55,9 @@ STAND_INS = {"J": "J between I and L", "U": "U as C", "O": "O as X"}
 #: The letters whose scores those of them take that have no own ones.
 TAKEN = {"U": "C", "O": "X"}
 #: The scores of J in NCBI's table of BLOSUM62 (ncbi-toolkit, sm_blosum62.c), in the order of the
-#: letters that NCBI's file of BLOSUM62 has.
+#: letters that NCBI's file of BLOSUM62 has, and J.
 _BLOSUM62_J = (-1, -2, -3, -3, -1, -2, -3, -4, -3, 3, 3, -3, 2, 0, -3, -2, -1, -2, -1, 2, -3, -3,
-               -1, -4)  # fmt: skip
+               -1, -4, 3)  # fmt: skip
 
 
 @cache
@@ -97,10 +97,9 @@ def load_matrix(name: str) -> tuple[NDArray[np.int32], str]:
             f"there is no substitution matrix named {name!r}, and no file of that name; {hint}"
         )
     letters, *numbers = known[key].split()
-    size = len(letters)
-    matrix = np.zeros((size, size), np.int32)
-    matrix[np.tril_indices(size)] = np.array(numbers, np.int32)
-    matrix = (matrix + np.tril(matrix, -1).T).astype(np.int32)
+    matrix = np.zeros((len(letters), len(letters)), np.int32)
+    rows, columns = np.tril_indices(len(letters))
+    matrix[rows, columns] = matrix[columns, rows] = np.array(numbers, np.int32)
     matrix.flags.writeable = False
     return matrix, letters
 
@@ -117,8 +116,7 @@ def read_matrix(path: str | os.PathLike[str]) -> tuple[Values, str]:
     if not lines:
         raise FormatError(f"{where}: no line with the letters of a matrix (NCBI's format)")
     number, letters = lines[0]
-    wrong = [word for word in letters if len(word) != 1]
-    if wrong:
+    if wrong := [word for word in letters if len(word) != 1]:
         raise FormatError(
             f"{where}: line {number} has {wrong[0][:30]!r} where the letters of the columns stand "
             "in NCBI's format, separated by blanks"
@@ -136,8 +134,7 @@ def read_matrix(path: str | os.PathLike[str]) -> tuple[Values, str]:
             rows[letter] = [float(score) for score in scores]
         except ValueError as error:
             raise FormatError(f"{where}: line {number}: {error}") from None
-    missing = [letter for letter in letters if letter not in rows]
-    if missing:
+    if missing := [letter for letter in letters if letter not in rows]:
         raise FormatError(f"{where}: there is no row for {', '.join(missing)}")
     return np.array([rows[letter] for letter in letters]), "".join(letters)
 
@@ -210,27 +207,20 @@ def with_stand_ins(values: Values, letters: str) -> tuple[Values, str, str]:
     missing = [c for c in STAND_INS if c not in upper and (c != "O" or "X" in upper)]
     if not is_protein(letters) or len(letters) + len(missing) > MAX_LETTERS:
         return values, letters, ""
-    for letter in missing:
-        row, column, itself = _scores_of(letter, values, upper)
-        values = np.block([[values, column[:, None]], [row[None, :], np.array([[itself]])]])
-        upper += letter
-    return values, letters + "".join(missing), "".join(missing)
+    if "J" in missing:
+        values = _with_j(values, upper)
+    places = [*range(len(values)), *(upper.index(TAKEN[c]) for c in missing if c != "J")]
+    return values[np.ix_(places, places)], letters + "".join(missing), "".join(missing)
 
 
-def _scores_of(letter: str, values: Values, letters: str) -> tuple[Values, Values, float]:
-    """The row and the column of a letter that a matrix lacks, and its score against itself."""
-    if letter == "J":
-        pair = [letters.index(c) for c in "IL"]
-        blosum62, order = load_matrix("BLOSUM62")
-        if letters == order and np.array_equal(values, blosum62):
-            scores = np.array(_BLOSUM62_J, np.float64)
-            return scores, scores, 3.0
-        unit = 1 if (values == np.rint(values)).all() else 2
-
-        def mean(x: Values) -> Values:
-            return np.asarray(np.ceil(x * unit) / unit)
-
-        rows, columns = values[pair].mean(axis=0), values[:, pair].mean(axis=1)
-        return mean(rows), mean(columns), float(mean(values[np.ix_(pair, pair)].mean()))
-    k = letters.index(TAKEN[letter])
-    return values[k], values[:, k], float(values[k, k])
+def _with_j(values: Values, letters: str) -> Values:
+    pair, made = [letters.index(c) for c in "IL"], np.pad(values, (0, 1))
+    blosum62, order = load_matrix("BLOSUM62")
+    if letters == order and np.array_equal(values, blosum62):
+        made[-1] = made[:, -1] = _BLOSUM62_J
+        return made
+    unit = 1 if (values == np.rint(values)).all() else 2
+    made[-1] = made[pair].mean(axis=0)
+    made[:, -1] = made[:, pair].mean(axis=1)
+    made[-1], made[:, -1] = (np.ceil(x * unit) / unit for x in (made[-1], made[:, -1]))
+    return made

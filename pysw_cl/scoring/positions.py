@@ -66,8 +66,7 @@ class PositionMatrix:
             raise ScoringError(
                 f"the position matrix has {len(values):,} rows; it may have {MOST_POSITIONS:,}"
             )
-        bad = np.argwhere((values % 1 != 0) | ~(np.abs(values) < SCORE_LIMIT))
-        if len(bad):
+        if len(bad := np.argwhere((values % 1 != 0) | ~(np.abs(values) < SCORE_LIMIT))):
             row, column = bad[0].tolist()
             raise ScoringError(
                 f"the score of position {row + 1} and {columns[column]} is "
@@ -83,11 +82,8 @@ class PositionMatrix:
         #: int32, positions x letters of a target; read-only.
         self.scores = values.astype(np.int32)
         self.scores.flags.writeable = False
-        #: The letters of a target.
         self.letters = columns
-        #: The letters of the positions; None: they are not known.
         self.query = None if query is None else known
-        #: The letter as which other letters of targets are taken; "error": they are refused.
         self.unknown = unknown
         self._other = "" if unknown == ERROR else columns[arguments.letter_index(unknown, columns)]
         self._made: dict[str, Scoring] = {}
@@ -131,19 +127,15 @@ class PositionMatrix:
     def scoring(self, gap_cost: Any = None) -> Scoring:
         """Its scoring, with a gap cost as for `make_scoring`; the last one is kept."""
         key = repr(gap_cost)
-        made = self._made.get(key)  # another thread may change it
-        if made is None:
+        if (made := self._made.get(key)) is None:  # another thread may change it
             gaps = arguments.gap_costs(gap_cost, "BLOSUM62")
             matrix, gap_open, gap_extend, scale = integers(self.scores.astype(np.float64), gaps)
             table = encoding_table(self.letters, range(len(self.letters)), self._other)
+            ids = None if self.query is None else table[self.query.read()]
+            words = f"a matrix of {len(self):,} positions and {self.letters}"
             given = matrix, None, gap_open, gap_extend, self.letters, table, table, scale
-            made = Scoring(
-                *given,
-                unknown=self._other,
-                substitutions=f"a matrix of {len(self):,} positions and {self.letters}",
-                by_position=True,
-                ids=None if self.query is None else table[self.query.read()],
-            )
+            told: dict[str, Any] = {"unknown": self._other, "substitutions": words, "ids": ids}
+            made = Scoring(*given, by_position=True, **told)
             self._made = {key: made}
         return made
 

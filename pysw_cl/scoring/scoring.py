@@ -134,9 +134,7 @@ class Scoring:
 
     @cached_property
     def source(self) -> MatrixScores:
-        """What kernels are told: scores of at least -(2 (gap_open + gap_extend) + 1).  Two gaps of
-        one letter always score more than a pair that scores less.  So scores, ends and paths of
-        every alignment stay the same, ties included."""
+        """What kernels are told: scores of at least `Bounds.worst`, which changes no result."""
         floor, pair = self.bounds.worst, self.match_mismatch
         if pair is not None:
             pair = (max(pair[0], floor), max(pair[1], floor))
@@ -177,8 +175,7 @@ class Scoring:
     def pair_scores(self, query: NDArray[Any], target: Letters) -> NDArray[np.int32]:
         """The scores of query letters, or positions, with target letters, pair by pair."""
         if self.by_position:
-            scores: NDArray[np.int32] = self.matrix[query, self.encode(target, "target")]
-            return scores
+            return np.asarray(self.matrix[query, self.encode(target, "target")])
         indices = self.encode(query, "query").astype(np.uint16) * np.uint16(self.matrix.shape[1])
         indices += self.encode(target, "target")
         return self.matrix.ravel().take(indices)
@@ -198,8 +195,7 @@ class Scoring:
     def check_letters(self, letters: Letters, what: str, first: int = 0) -> None:
         """Raise SequenceError for the first letter outside the alphabet, with its 1-based position
         and what to do.  ``letters`` follow the first ``first`` ones of the sequence ``what``."""
-        position = first_outside(self._allowed, letters)
-        if position is None:
+        if (position := first_outside(self._allowed, letters)) is None:
             return
         start, nucleotides = letters[:NAME_LENGTH].tobytes(), is_nucleotide(self.letters)
         usual = "N" if nucleotides else "X"

@@ -39,7 +39,6 @@ _NAMES = {
     **dict.fromkeys(("qseqid", "qacc", "qaccver"), "query"),
     **dict.fromkeys(("sseqid", "sallseqid", "sacc", "saccver", "sallacc"), "target"),
 }
-_SIGNS = {"plus": "+", "minus": "-"}
 #: The types of tags of minimap2 and BLAST that their values do not say.
 _TYPES = {"tp": "A", "ts": "A", "de": "f", "dv": "f", "EV": "f", "BS": "f"}
 
@@ -79,15 +78,14 @@ def _write_results(obj: Iterable[Any], fh: TextIO) -> None:
 @paf.writer(pd.DataFrame)  # type: ignore[untyped-decorator]
 def _write_frame(obj: pd.DataFrame, fh: TextIO) -> None:
     """The columns that reading gives; `COLUMNS` have to be there, ``mapq`` may be missing."""
-    missing = [name for name in COLUMNS[:-1] if name not in obj.columns]
-    if missing:
+    if missing := [name for name in COLUMNS[:-1] if name not in obj.columns]:
         raise InputError(f"a table that becomes PAF has the columns {', '.join(missing)}, too")
     tags = [name for name in obj.columns if name not in (*COLUMNS, "cigar")]
     for row in obj.to_dict("records"):
         said = [row.get(name, 255) for name in COLUMNS]
         for k, side in ((0, "query"), (5, "target")):
             said[k] = without_blanks(str(said[k]), side)
-        said[4] = _SIGNS.get(said[4], said[4])
+        said[4] = {"plus": "+", "minus": "-"}.get(said[4], said[4])
         more = [("AS" if name == "score" else name, row[name]) for name in tags]
         more.append(("cg", row.get("cigar")))
         shown = (_tag(name, value) for name, value in more if not pd.isna(value))
@@ -95,8 +93,7 @@ def _write_frame(obj: pd.DataFrame, fh: TextIO) -> None:
 
 
 def _tag(name: str, value: Any) -> str:
-    kind = _TYPES.get(name)
-    if kind is None:
+    if (kind := _TYPES.get(name)) is None:
         kind = "Z" if isinstance(value, str) else "i" if float(value).is_integer() else "f"
     return f"{name}:{kind}:{int(value) if kind == 'i' else _text(value)}"
 

@@ -87,12 +87,8 @@ def pair_align_many(
     except Exception:  # of one pair, or of all together: pair by pair it shows
         return _one_by_one(seqs, how, device)
     free = tuple(bool(end) and not local for end in ends)
-    options = ManyOptions(
-        mode="local" if local else "global",
-        free_ends=free,
-        sub_score=given.scoring,
-        output="path" if max_paths else "score",
-    )
+    output = "path" if max_paths else "score"
+    options = ManyOptions(mode=mode, free_ends=free, sub_score=given.scoring, output=output)
     try:
         with PairAligner(options, Resources(device=device)) as aligner:
             found = aligner.found(batch)
@@ -252,8 +248,6 @@ def _distances(
         theirs = _multi._score_dists(indices, submat, gap_open, gap_extend, free, works, atol)
         return np.asarray(theirs, np.float64)
     letters = SequenceSet.from_sequences([given.letters(k) for k in range(len(given.ranks))])
-    options = MatrixOptions(
-        mode="global", free_ends=free, sub_score=given.scoring, output="distance"
-    )
-    found = matrix_of(letters, None, options, Resources(device=device))[0]
+    how = MatrixOptions(mode="global", free_ends=free, sub_score=given.scoring, output="distance")
+    found = matrix_of(letters, None, how, Resources(device=device))[0]
     return np.asarray(found[np.triu_indices(len(letters), 1)], np.float64)

@@ -26,7 +26,6 @@ from ..results.cigar import Ints, Moves, merged, run_lengths
 from ..sequences.view import View
 from .encoding import DELEGATED, Coded, ErrorsOfOurs, NotOurs, encoded
 
-_GAPS = {state: np.array([state], np.uint8) for state in (1, 2)}
 #: scikit-bio's own functions.
 ORIGINAL: dict[str, Any] = {
     name: getattr(alignment, name) for name in ("pair_align", "pair_align_nucl", "pair_align_prot")
@@ -103,8 +102,7 @@ def _aligned(coded: Coded, local: bool, ends: Any, path: bool, device: Any) -> F
         scoring.bounds.check_range(sizes[0], sizes[1], mode)
     except RangeError:
         raise NotOurs("totals") from None
-    small = _small(coded, mode, free, ends, path, device)
-    if small is not None:
+    if (small := _small(coded, mode, free, ends, path, device)) is not None:
         return small
     options, resources = _options(scoring, mode, free, path), AlignResources(device=device)
     found = align_with(coded.letters(0), coded.letters(1), options, resources, quiet=True)
@@ -165,13 +163,13 @@ def pair_path(
     equal ones, and a traceback ends at a border."""
     (i0, i1, j0, j1), (m, n) = span, sizes
     if j1 < n and i1 == m and ends[1] < 2:
-        moves, lengths, j1 = np.append(moves, _GAPS[1]), np.append(lengths, n - j1), n
+        moves, lengths, j1 = np.append(moves, np.uint8(1)), np.append(lengths, n - j1), n
     elif i1 < m and j1 == n and ends[3] < 2:
-        moves, lengths, i1 = np.append(moves, _GAPS[2]), np.append(lengths, m - i1), m
+        moves, lengths, i1 = np.append(moves, np.uint8(2)), np.append(lengths, m - i1), m
     if j0 and not i0 and ends[0] < 2:
-        moves, lengths, j0 = np.append(_GAPS[1], moves), np.append(j0, lengths), 0
+        moves, lengths, j0 = np.append(np.uint8(1), moves), np.append(j0, lengths), 0
     elif i0 and not j0 and ends[2] < 2:
-        moves, lengths, i0 = np.append(_GAPS[2], moves), np.append(i0, lengths), 0
+        moves, lengths, i0 = np.append(np.uint8(2), moves), np.append(i0, lengths), 0
     return PairAlignPath(lengths, moves, ranges=np.array([[i0, i1], [j0, j1]], np.intp))
 
 

@@ -224,12 +224,8 @@ class CommentedTable(Table):
         return "".join(parts)
 
     def end(self) -> str:
-        """The last query, and how many there were."""
         last, count = super().end(), self.setting.searched.get("queries", self._queries)
         return f"{last}# BLAST processed {count} queries\n"
-
-
-# Reading
 
 
 def read(

@@ -64,8 +64,7 @@ class Columns:
 
     def known(self, name: str) -> Any:
         """A field that all rows have.  Raises InputError if one lacks it."""
-        found = self.values(name)
-        if found is None:
+        if (found := self.values(name)) is None:
             says = "all results of a file have to have the same output"
             if name == "matches" and self.values("cigar") is not None:
                 says = "a PositionMatrix has them with query=, its letters"
@@ -87,8 +86,6 @@ class Columns:
         for side in ("query", "target") if both else ():
             chosen &= self.values(f"{side}_start") != self.values(f"{side}_end")
         return self if chosen.all() else self.some(np.flatnonzero(chosen).tolist())
-
-    # Columns of text
 
     def names(self, side: int) -> Texts:
         """The names of the queries (0) or targets (1) without blanks."""

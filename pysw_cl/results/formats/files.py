@@ -45,7 +45,6 @@ class BlockGzip(io.RawIOBase):
         return True
 
     def write(self, data: Any) -> int:
-        """Take all of ``data``."""
         self._rest += data
         whole = len(self._rest) - len(self._rest) % _SIZE
         for start in range(0, whole, _SIZE):
@@ -75,7 +74,6 @@ class _Patient(io.FileIO):
     title = ""
 
     def write(self, data: Any) -> int:
-        """Write some of ``data``, and say how much."""
         try:
             while (count := super().write(data)) is None:
                 select.select([], [self], [])

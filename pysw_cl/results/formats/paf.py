@@ -48,8 +48,7 @@ def read(lines: Lines) -> Iterator[Record]:
     tags but cg are in ``more``, with ``mapq``.  Lines of queries without an alignment (target *)
     are left out.  Raises FormatError for a damaged line."""
     for line in lines:
-        fields = line.split("\t")
-        if len(fields) < 12:
+        if len(fields := line.split("\t")) < 12:
             raise lines.wrong(f"a line of PAF has at least 12 columns, not {len(fields)}")
         m, i0, i1, n, j0, j1, matches, columns, quality = map(int, fields[1:4] + fields[6:12])
         if fields[4] == fields[5] == "*":  # minimap2's line of a query without an alignment

@@ -79,8 +79,7 @@ def _names(found: AlignedPair) -> tuple[str, str]:
 
 
 def _header(found: AlignedPair) -> list[str]:
-    query, target = _names(found)
-    minus = found.strand == "minus"
+    (query, target), minus = _names(found), found.strand == "minus"
     lines = [
         f"# query:       {query}, {len(found.query)} letters",
         f"# target:      {target}, {len(found.target)} letters",
@@ -140,13 +139,9 @@ def _parts(letters: str, before: int, step: int, width: int) -> Iterator[Part]:
         before += step * count
 
 
-# What notebooks show: HTML of bounded size
-
-
 def html(found: AlignedPair) -> str:
     """What a result says, and the columns of its path; of a long one the first and the last."""
-    lines = [_facts(found)]
-    columns = found.columns or 0
+    lines, columns = [_facts(found)], found.columns or 0
     if columns:
         alike, other, gap = _span(":", ":"), _span(".", "."), _span("-", " ")
         legend = f"| match, {alike} mismatch with a positive score, {other} any other mismatch, "
@@ -189,12 +184,8 @@ def _coloured(text: str, marks: str) -> str:
 
 
 def _span(text: str, mark: str) -> str:
-    colour = COLOURS.get(mark)
-    shown = escape(text)
+    colour, shown = COLOURS.get(mark), escape(text)
     return shown if colour is None else f'<span style="background:{colour}">{shown}</span>'
-
-
-# BLAST's text
 
 
 class Blast0(blast.Table):
@@ -205,7 +196,6 @@ class Blast0(blast.Table):
     text, queries = ByQuery.text, ByQuery.queries
 
     def query(self, rows: list[Row]) -> str:
-        """What readers take as a file of its own."""
         query, searched = rows[0].query, self.setting.searched
         every = by_subject(row for row in rows if row.target is not NO_TARGET)
         count = searched["targets"] if "letters" in searched else len(every)

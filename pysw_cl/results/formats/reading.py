@@ -48,9 +48,8 @@ class Record(NamedTuple):
     @property
     def identity(self) -> float | None:
         """Matches divided by columns, or None."""
-        if self.matches is None or self.columns is None:
-            return None
-        return self.matches / max(1, self.columns)
+        matches, columns = self.matches, self.columns
+        return None if matches is None or columns is None else matches / max(1, columns)
 
 
 class Lines:
@@ -62,8 +61,7 @@ class Lines:
     def __iter__(self) -> Iterator[str]:
         for line in self._stream:
             self.number += 1
-            text = line.rstrip("\r\n")
-            if text:
+            if text := line.rstrip("\r\n"):
                 yield text
 
     def wrong(self, what: str) -> FormatError:
@@ -83,8 +81,7 @@ class Lines:
         """Typed tags, as SAM and PAF have them: numbers as numbers, others as text."""
         found: dict[str, Any] = {}
         for column in columns:
-            tag = _TAG.fullmatch(column)
-            if tag is None:
+            if (tag := _TAG.fullmatch(column)) is None:
                 raise self.wrong(f"{column[:40]!r} is not a tag, like AS:i:42")
             found[tag[1]] = {"i": int, "f": float}.get(tag[2], str)(tag[3])
         return found

@@ -74,8 +74,7 @@ class Writer(ByQuery):
         """SEQ and QUAL of a whole query."""
         table, step = (self._minus, -1) if minus else (self._plus, 1)
         letters = writer.bytes_of(query).translate(table)[::step].decode("ascii")
-        quality = query.quality
-        known = None if quality is None else quality[::step].tobytes().decode("ascii")
+        known = "" if query.quality is None else query.quality[::step].tobytes().decode("ascii")
         return f"{letters}\t{known or '*'}"
 
     def _line(self, row: Row, name: str, primary: bool) -> str:
@@ -105,8 +104,7 @@ class Writer(ByQuery):
 
     def _target_name(self, target: Letters) -> str:
         name = without_blanks(target.name, "target")
-        length = self._lengths.get(name)
-        if length is None:
+        if (length := self._lengths.get(name)) is None:
             raise InputError(f"the target {name!r} is not among the targets of the SAM header")
         if length != len(target):
             raise InputError(
@@ -162,8 +160,7 @@ def read(lines: Lines) -> Iterator[Record]:
             continue
         if line.startswith("BAM\x01"):
             raise lines.wrong("this is BAM; samtools view -h makes SAM of it")
-        columns = line.split("\t")
-        if len(columns) < 11:
+        if len(columns := line.split("\t")) < 11:
             raise lines.wrong(f"a line of SAM has at least 11 columns, not {len(columns)}")
         name, flag, target, place, quality, cigar = columns[0], int(columns[1]), *columns[2:6]
         if flag & _UNMAPPED or cigar == "*":
@@ -190,8 +187,7 @@ def _whole_cigar(lines: Lines, cigar: str, tags: dict[str, Any]) -> str:
     """The CIGAR of a line.  BAM holds 65,535 operations; of a longer path ``cigar`` is the letters
     of the query as S and those of the target as N, and the tag CG, which is taken from ``tags``,
     has the operations (SAMv1.pdf, 4.2.2)."""
-    placeholder = _PLACEHOLDER.fullmatch(cigar)
-    if placeholder is None:
+    if (placeholder := _PLACEHOLDER.fullmatch(cigar)) is None:
         return cigar
     kind, *values = tags.pop("CG", "").split(",")
     if kind != "I" or not values:

@@ -119,18 +119,14 @@ class Maf(Writer):
         assert i0 is not None and i1 is not None and j0 is not None and j1 is not None
         query, target = aligned_texts(row)
         sign, i = ("-", len(ours) - i1) if strand == "minus" else ("+", i0)
-        upper, lower = without_blanks(theirs.name, "target"), without_blanks(ours.name, "query")
-        names = max(len(upper), len(lower))
-        starts = len(str(max(j0, i)))
-        sizes = len(str(max(j1 - j0, i1 - i0)))
-        lengths = len(str(max(len(theirs), len(ours))))
-        return (
-            f"a score={score}\n"
-            f"s {upper:<{names}} {j0:>{starts}} {j1 - j0:>{sizes}} + "
-            f"{len(theirs):>{lengths}} {target}\n"
-            f"s {lower:<{names}} {i:>{starts}} {i1 - i0:>{sizes}} {sign} "
-            f"{len(ours):>{lengths}} {query}\n\n"
-        )
+        upper = without_blanks(theirs.name, "target"), j0, j1 - j0, "+", len(theirs), target
+        lower = without_blanks(ours.name, "query"), i, i1 - i0, sign, len(ours), query
+        names, *others = ([*map(str, both)] for both in zip(upper, lower, strict=True))
+        wide = max(map(len, names))
+        columns = [[name.ljust(wide) for name in names]]
+        columns += ([x.rjust(max(map(len, both))) for x in both] for both in others)
+        above, below = map(" ".join, zip(*columns, strict=True))
+        return f"a score={score}\ns {above}\ns {below}\n\n"
 
 
 class Fasta(Writer):

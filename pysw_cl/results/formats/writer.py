@@ -69,7 +69,6 @@ class Row(NamedTuple):
     columns: int | None
     cigar: str | None
     second_best: int | float | None
-    #: The expect value and the bit score.
     expect: float | None
     bits: float | None
     #: Makes the whole alignment from this row.

@@ -51,14 +51,13 @@ def _shape(scores: Values, rows: Values, columns: Values) -> Shape:
 
     mean = fitted((rows + columns) / 2)
     first, second = rows - line @ mean, columns - line @ mean
-    a, b, alpha, beta, sigma, tau = map(
-        float, (*mean, *fitted((first**2 + second**2) / 2), *fitted(first * second))
-    )
+    each, both = (first**2 + second**2) / 2, first * second
+    a, b, alpha, beta, sigma, tau = map(float, (*mean, *fitted(each), *fitted(both)))
     # none of them falls with the score
     if alpha <= 0:
-        alpha, beta = 0.0, float((first**2 + second**2).mean() / 2)
+        alpha, beta = 0.0, float(each.mean())
     if sigma <= 0:
-        sigma, tau = 0.0, max(0.0, float((first * second).mean()))
+        sigma, tau = 0.0, max(0.0, float(both.mean()))
     return (a, b, alpha, beta, sigma, tau) if a > 0 else (0.0, 0.0, alpha, beta, sigma, tau)
 
 

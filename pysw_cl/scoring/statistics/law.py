@@ -36,7 +36,6 @@ class ScoreStatistics:
     An alignment that scores S takes ``a * S + b`` letters of either sequence on average, with the
     variance ``alpha * S + beta``; ``sigma * S + tau`` is the covariance of both."""
 
-    #: lambda
     lambda_: float
     k: float
     a: float
@@ -67,30 +66,19 @@ class ScoreStatistics:
     ) -> Values:
         """Their natural logarithms, which no score is too high for."""
         scores, n = np.asarray(scores, float), np.asarray(n, float)
-        area = self.area(scores, m, n)
+        taken, deviation = self._taken(scores)
+        together = np.maximum(2 * self.sigma / self.lambda_, self.sigma * scores + self.tau)
+        left = np.asarray(m, float) - taken, n - taken
+        (rows, some_rows), (columns, some_columns) = (_room(x, deviation) for x in left)
+        # the places, in pairs of letters, where alignments with these scores can begin
+        area = np.asarray(rows * columns + together * some_rows * some_columns)
         logs = np.log(np.maximum(area, LEAST_AREA))
         if (area <= LEAST_AREA).any():
-            logs = np.where(area > LEAST_AREA, logs, self._log_area(scores, np.asarray(m), n))
+            (rows, some_rows), (columns, some_columns) = (_log_room(x, deviation) for x in left)
+            with np.errstate(divide="ignore"):
+                more = np.log(np.maximum(together, 0.0)) + some_rows + some_columns
+            logs = np.where(area > LEAST_AREA, logs, np.logaddexp(rows + columns, more))
         return np.asarray(logs - np.log(n) + log(self.k * db_letters) - self.lambda_ * scores)
-
-    def area(self, scores: ArrayLike, m: ArrayLike, n: ArrayLike) -> Values:
-        """The places, in pairs of letters, where alignments with these scores can begin."""
-        scores = np.asarray(scores, float)
-        taken, deviation = self._taken(scores)
-        together = np.maximum(2 * self.sigma / self.lambda_, self.sigma * scores + self.tau)
-        rows, some_rows = _room(np.asarray(m, float) - taken, deviation)
-        columns, some_columns = _room(np.asarray(n, float) - taken, deviation)
-        return np.asarray(rows * columns + together * some_rows * some_columns)
-
-    def _log_area(self, scores: Values, m: Values, n: Values) -> Values:
-        """The logarithm of `area`, also where that is too small for a number."""
-        taken, deviation = self._taken(scores)
-        together = np.maximum(2 * self.sigma / self.lambda_, self.sigma * scores + self.tau)
-        rows, some_rows = _log_room(m - taken, deviation)
-        columns, some_columns = _log_room(n - taken, deviation)
-        with np.errstate(divide="ignore"):
-            more = np.log(np.maximum(together, 0.0)) + some_rows + some_columns
-        return np.asarray(np.logaddexp(rows + columns, more))
 
     def _taken(self, scores: Values) -> tuple[Values, Values]:
         """The letters that alignments take of a sequence: mean and standard deviation."""
