@@ -49,10 +49,6 @@ class Stage:
         return f"{self.name} {self.number:,} of {self.of:,}" if self.of > 1 else self.name
 
 
-#: Before the first stage.
-NOWHERE = Stage("")
-
-
 def untold(done: float, of: float) -> None:
     """A `Tell` that tells nobody."""
 
@@ -74,14 +70,13 @@ class RunProgress:
         #: Called before each report; an exception that it raises ends the run.
         self.check: Callable[[], None] = lambda: None
         #: Is nothing told now, because what earlier runs did is read?  And what is told then.
-        self.muted, self._last = False, NOWHERE
+        self.muted, self._last = False, Stage("")
 
     def begin(self, total: float) -> None:
         """The run has so many cells.  If all is computed again, the total stays."""
         self.total = self.total or round(total)
 
     def tell(self, done: float, stage: Stage) -> None:
-        """So many cells are done."""
         self.done, self._last = max(self.done, min(round(done), self.total)), stage
         if self.muted:
             self._before = self.done
@@ -167,7 +162,6 @@ class PairProgress:
         return _along(self._step(2, self._path, later, share), end)
 
     def finished(self) -> None:
-        """The strand is done."""
         if self._strand + 1 == self._strands:
             self._step(self._stages, 1.0)(1, 1)
 
