@@ -170,7 +170,6 @@ class Subject:
             m, n = (m, 2 * n) if self.by_rows or n <= m else (2 * m, n)
 
     def fills(self, m: int, n: int) -> bool:
-        """Does a tile of this size fill the device?"""
         return m >= self._least[0] and n >= self._least[1]
 
 
@@ -235,7 +234,6 @@ class TileTimer:
         return seconds
 
     def _run(self, values: Values, job: TileJob) -> tuple[TileResult, float]:
-        """The result of a tile, and the seconds that it took."""
         device, plan = self.subject.setup(values)
         engine = engine_for(device, plan, timed=True)
         started = time.perf_counter()

@@ -106,7 +106,6 @@ class Engine:
 
     @cached_property
     def failures(self) -> Failures:
-        """What happened to its devices."""
         return Failures()
 
     # The capabilities; None: the engine lacks it, or had better not use it with its plan.

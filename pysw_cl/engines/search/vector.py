@@ -98,7 +98,6 @@ class Held:
     subjects: SequenceSet
     lengths: NDArray[np.int64]
     buffers: Buffers
-    #: Arguments of the kernel.
     given: dict[str, Any]
     #: The number of its first subjects that are compared pair by pair, because they are so long
     #: that the other lanes would wait for them.
