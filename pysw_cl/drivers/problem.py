@@ -113,9 +113,8 @@ class Problem(Rectangle):
         self, prune: bool, beat: int | None = None, least: int | None = None
     ) -> tuple[Want, Limits]:
         """Where a sweep looks for the best end, and what it may skip.  ``beat``: only an end above
-        this score matters.  A local comparison without such an end may give any end.  ``least``: a
-        score that some path of a global comparison has.  With ``prune``, cells that cannot reach
-        either are skipped."""
+        this score matters; a local comparison without one may give any.  ``least``: a score that
+        some global path has.  With ``prune``, cells that cannot reach either are skipped."""
         (m, n), want, highest = self.shape, self.want, self.scoring.highest
         if not self.is_local:
             if not prune or least is None:

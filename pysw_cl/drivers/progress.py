@@ -145,9 +145,8 @@ class PairProgress:
     def sweep(
         self, share: float = 1.0, more: float = 0.0, path: float | None = None, begun: float = 0.0
     ) -> Tell:
-        """A sweep is next that takes this share of the whole matrix's work; then sweeps of ``more``
-        may follow, and a path of the share ``path`` of these (None: as usual).  ``begun``: the
-        share that an earlier run did."""
+        """A sweep is next that takes this share of the whole matrix's work; sweeps of ``more`` may
+        follow, and a path of the share ``path`` of them (None: as usual); ``begun``: see `step`."""
         work, follow = share * self._cells, more * self._cells
         share = self._share if path is None else path * (self._stages - 1)
         self._path = share * (work + follow)

@@ -168,8 +168,7 @@ class VectorSearch(SearchEngine):
                     continue
                 again = self.local and width != self._widths[0]
                 tell = (lambda cells: None) if again else done
-                scores = self._launch(held, some, width, given, buffers, tell)[some]
-                found[some] = scores
+                found[some] = scores = self._launch(held, some, width, given, buffers, tell)[some]
                 if self.local and width < WIDE:
                     left = some[scores > local_limit(self.scoring, width)]
         if held.alone:
