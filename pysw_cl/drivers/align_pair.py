@@ -47,13 +47,11 @@ class Swept(NamedTuple):
     """The result of the forward sweep."""
 
     end: Hit
-    #: The scores and the pruned parts of the matrix.
     tiles: TileMap
     #: Where the traceback can restart; None: no path is wanted, or it is found in boxes.
     restarts: RestartPoints | None
     #: The sweep itself; None: parts of it are of earlier runs.
     result: SweepResult | None = None
-    #: Is the grid compressed before the traceback?
     compresses: bool = False
     #: The last row and column of a global comparison whose second best end is wanted.
     ends: list[EdgeArray] | None = None
@@ -146,8 +144,7 @@ class Search:
         return found if path is None else found._replace(path=path_of(self.job, end, path, plan))
 
     def sweep_bands(self, max_cost: Any) -> tuple[Swept | None, int | None]:
-        """Sweep diagonal bands.  Returns the sweep that proves the best score, if one does, and
-        the best score that was found."""
+        """Sweep diagonal bands: the sweep that proves the best score, if any; the best found."""
         assumed, scoring = None, self.problem.scoring
         if max_cost != "auto":
             loss = floor(max_cost * scoring.scale)

@@ -119,7 +119,6 @@ class Band:
         self._first, self._last = 0, high
 
     def columns(self, row: int, row_end: int) -> tuple[int, int]:
-        """The columns ``[start, stop)`` of rows ``[row, row_end)``, counted from 0."""
         first = max(0, row + self.low, self._first)
         self.spans[row] = first, min(self._bound.n, row_end + self._last)
         return self.spans[row]
@@ -153,8 +152,7 @@ class Band:
 
     def _goes_on(self, row: int, possible: int) -> bool:
         """Will the best path, which after ``row`` rows can still score ``possible``, probably reach
-        ``least``?  No, if it lost more than (slack * share of the rows + early) * the allowed loss.
-        """
+        ``least``?  No, if it lost more than (slack * share of rows + early) * the allowed loss."""
         assert self._least is not None
         highest, share = self._bound.beyond(0), row / self._bound.m
         lost, allowed = highest - possible, highest - self._least

@@ -82,9 +82,7 @@ class Banded:
 
     #: The best end; None: no band that is worth its work proves it.
     end: Hit | None = None
-    #: The restart points of the traceback, if they were wanted.
     grid: BandGrid | None = None
-    #: All sweeps, in order.
     sweeps: list[SweepResult] = field(default_factory=list)
     #: The highest score found: the best score is no lower.  None: no sweep came to its end.
     least: int | None = None
@@ -123,7 +121,6 @@ class BandChoice:
         tuning, trace = plan.tuning.band, plan.tuning.traceback
         self._tiles = tiles = BandTiles(m, n, plan)
         self.bound, self._tuning = BandScoreBound(problem), tuning
-        #: The best score found so far.
         self.best: int | None = None
         self._first = tiles.rows(abs(n - m) + 1) // 4 + 1
         self._assumed = assumed
@@ -200,8 +197,7 @@ class BandTiles:
     plan: Plan
 
     def rows(self, width: int) -> int:
-        """Rows of a tile for a band of ``width`` diagonals: the device is busy, and little is
-        computed outside the band."""
+        """Rows of a tile of a band of this width: the device is busy, and little lies outside."""
         tuning, longest = self.plan.tuning.band, self.plan.tuning.sweep.longest_side
         most = best = min(isqrt(self.plan.tile_cells), self.m, longest)
         if most > tuning.least_rows:  # the most of which each takes little more than the least work
@@ -217,7 +213,6 @@ class BandTiles:
         return max(1, rows // strip) * strip
 
     def shape(self, width: int) -> tuple[int, int]:
-        """Rows and columns of a tile."""
         rows = self.rows(width)
         return rows, min(self.n, rows + width, self._widest(rows))
 

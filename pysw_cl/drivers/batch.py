@@ -162,7 +162,6 @@ class BatchDriver(Batches):
         return part.take(~chosen)
 
     def _compute(self, pieces: Pieces, how: str) -> None:
-        """Compute the pairs of a part in pieces."""
         part, known = pieces.whole, self.found.values
         first = "score" if how == "score" and "target_end" not in known else "ends"
         found = PairResults(len(pieces.part), FIELDS[first])
@@ -259,9 +258,8 @@ def lonely(part: Part, cells: int, mates: int, lane_cells: float = 0) -> Bools:
 
 class Pieces:
     """Pieces of ``size`` letters of the targets of the pairs ``whole``.  Each has the letters
-    before it that a path to its first letter may take (``reach``), so the best end of a pair is the
-    best one of its pieces: H of no cell is too high, and that of cells outside the overlap is
-    right."""
+    before it that a path to its first letter may take (``reach``), so the best end of a pair is
+    that of its pieces: H of no cell is too high, and that of cells outside the overlap is right."""
 
     def __init__(self, whole: Part, reach: Lengths, size: int) -> None:
         counts = -(-whole.n.astype(np.int64) // size)

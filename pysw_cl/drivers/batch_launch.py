@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.batch.scores import (
-    FREE_QUERY,
-    counts_fit,
-    global_fits,
-    local_limit,
-    local_width,
-    path_reach,
-)
+from ..engines.batch.scores import FREE_QUERY, counts_fit, global_fits, local_limit, path_reach
 from ..planning.lane_sets import WIDE
 from ..planning.parameters import PairTuning
 from ..results.stats import Stats
@@ -55,8 +48,7 @@ class Batches:
         self.most_moves = min(tuning.group_moves, engine.most_bytes)
         #: May long targets be compared in pieces?
         self.cuts = self.vector and (engine.local or engine.ends == FREE_QUERY)
-        least = local_width(engine.scoring) if engine.local else 16
-        self.least_width = max(least, engine.lanes.widths[0])
+        self.least_width = engine.least_width
         #: Batches that the device computes: the pairs, the width, how, what is wanted of them (if
         #: that is not how, their ends are found first), and the kept codes that it makes or uses.
         self.under_way: deque[tuple[Part, int, str, str, LentCodes | None, Running]] = deque()
@@ -190,7 +182,9 @@ class Batches:
     def _align_alone(self) -> None:
         """Align the pairs that are left alone, on the better strands where these are known."""
         numbers, self.single = sorted(self.single), []
-        strands = {k: self._strand(k) for k in numbers}
+        strands = dict.fromkeys(numbers, "")
+        if self.minus is not None:
+            strands = {k: "minus" if self.minus[k] else "plus" for k in numbers}
         for strand in sorted(set(strands.values())):
             some = [k for k, own in strands.items() if own == strand and self._is_tile(k)]
             scores = {k: max(1, int(self.scores[k])) for k in some}
@@ -200,10 +194,6 @@ class Batches:
                 del strands[k]
         for k, strand in strands.items():
             self.done(self.one.align(k, strand), 1 if strand else self.one.sweeps)
-
-    def _strand(self, k: int) -> str:
-        """The strand on which pair k is aligned, if it is known."""
-        return "" if self.minus is None else ("minus" if self.minus[k] else "plus")
 
     def _is_tile(self, k: int) -> bool:
         """Can pair k be a tile of a launch of several?"""

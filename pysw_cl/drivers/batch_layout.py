@@ -100,12 +100,10 @@ class Part:
 
     @cached_property
     def cells(self) -> NDArray[np.int64]:
-        """Cells of each pair."""
         return self.m.astype(np.int64) * self.n
 
     @cached_property
     def all_cells(self) -> int:
-        """Cells of all pairs."""
         return int(self.cells.sum())
 
     @cached_property

@@ -1,5 +1,4 @@
-"""The results of many pairs, and the pairs that are aligned one by one, with the same results as in
-batches."""
+"""The results of many pairs, and pairs that are aligned one by one, with the same results."""
 
 from __future__ import annotations
 
@@ -40,7 +39,6 @@ Together = Callable[
     [list[Any], AlignOptions, AlignResources, list[int]], Sequence[Alignment | None]
 ]
 
-#: A coordinate that is not known.
 UNKNOWN = -1
 #: Letters of pairs whose gaps move at once, or of one pair.
 AT_ONCE = 1 << 22
@@ -55,7 +53,6 @@ class PairResults:
         self.values: dict[str, NDArray[Any]] = {name: np.empty(count, np.int32) for name in numbers}
         if "query_start" in numbers and "target_start" not in numbers:
             self.values["query_start"][:] = UNKNOWN
-        #: The paths; None if they are not wanted.
         self.paths = PathWords(count) if "cigar" in names else None
         #: Of each pair: is the query on the minus strand, was it aligned alone, was it left out?
         self.minus, self.alone, self.left = (np.zeros(count, np.bool_) for _ in range(3))
@@ -225,7 +222,6 @@ class OneByOne:
         raise InternalError(f"pair {k} was refused without a reason")
 
     def check_letters(self, k: int) -> None:
-        """Raise what is wrong with the sequences of pair k, if anything is."""
         try:
             check_pair(self.options, *self.pairs[k])
         except PyswError as error:

@@ -41,7 +41,8 @@ class Matches:
             last = [last[0] + int(self._scores.max()), 0, 0]
         n, (score, row, column) = self._shape[1], cells.T
         high = score >= max([self._least, *(one + 1 for one in last[:1])])
-        some = np.flatnonzero(high & self._may_end(row, column))
+        ending = self._match(row, column) & ~self._match(row + 1, column + 1)
+        some = np.flatnonzero(high & ending)
         before = score[some] - self._pair(row[some], column[some])
         diagonal = row * (n + 1) + column
         wanted, known = diagonal[some] - n - 2, before == 0
@@ -58,26 +59,21 @@ class Matches:
         some: Cells = cells[(here & ~following) | (following & ~after)]
         return some
 
-    def _may_end(self, row: Any, column: Any) -> Any:
-        """Which cells have a pair that scores above 0, where the next one does not?"""
-        return self._match(row, column) & ~self._match(row + 1, column + 1)
-
     def _match(self, row: Any, column: Any) -> Any:
+        """Which cells have a pair that scores above 0?"""
         inside = (row <= self._shape[0]) & (column <= self._shape[1])
         inside[inside] = self._pair(row[inside], column[inside]) > 0
         return inside
 
     def _pair(self, row: Any, column: Any) -> Any:
-        """The scores of the pairs of cells."""
         return self._scores[self._codes[0][row - 1], self._codes[1][column - 1]]
 
 
 def apart(
     cells: Cells, count: int, separation: int, kept: Cells = NO_HITS.some, both: bool = False
 ) -> Cells:
-    """Cells that are ``kept``, and sorted ``cells`` after them, up to ``count``, of which no two
-    are nearer than ``separation``, where the distance is the greater one of rows and columns; with
-    ``both`` the lesser one."""
+    """Cells that are ``kept``, and sorted ``cells`` after them, up to ``count``, no two nearer than
+    ``separation``: the greater distance of rows and columns counts, with ``both`` the lesser."""
     if separation <= (not both):  # different cells are 1 apart
         return np.concatenate([kept, cells[: count - len(kept)]])
     near, start, size = separation - 1, 0, max(LEAST, 4 * count)
@@ -182,7 +178,5 @@ class Left:
             cells = cells[after | ((score == least) & below)]
         cells = cells if self._matches is None else self._matches.needed(cells)
         free = self._free(area)
-        if free.all():
-            return cells
         chosen: Cells = cells[free[cells[:, 1] - area.row - 1, cells[:, 2] - area.column - 1]]
         return chosen

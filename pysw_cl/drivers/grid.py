@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.batch.scores import global_fits, local_limit, local_width
+from ..engines.batch.scores import global_fits, local_limit
 from ..planning.lane_sets import WIDE
 from ..planning.pair_batch import Groups, filled
 from ..planning.parameters import PairTuning
@@ -153,9 +153,7 @@ class Grid:
         self.engine, self.tuning, self.others = engine, tuning, others
         self.stats = Stats()
         self._under_way: deque[tuple[Tile, int, Pairs | None, Running]] = deque()
-        if engine is not None:
-            least = local_width(engine.scoring) if engine.local else 16
-            self._least = max(least, engine.lanes.widths[0])
+        self._least = 0 if engine is None else engine.least_width
 
     def run(self, rows: Side, columns: Side, put: Put, done: Callable[[int, int], None]) -> None:
         """Compute all scores; if both sides are the same, those of squares above the diagonal or on

@@ -38,10 +38,8 @@ class Job:
     query: Sequence
     target: Sequence
     scoring: Scoring
-    #: "local" or "global".
     mode: str
     free_ends: FreeEnds
-    #: As for `align`.
     output: str
     #: The ranges and the strand that are compared.
     frame: Frame
@@ -91,7 +89,6 @@ class Job:
 
     @cached_property
     def key(self) -> str:
-        """A digest of the identity."""
         return hashlib.sha256(canonical(self.identity)).hexdigest()
 
     @property
@@ -108,7 +105,6 @@ class Job:
         return one[::-1] if minus_first else one
 
     def better(self, end: Hit) -> bool:
-        """Is this end's score above ``beat``?"""
         return self.beat is None or end.score > self.beat
 
 
@@ -121,9 +117,7 @@ def make_frames(
     sequence; ``strand`` is one that `check_strand` accepts.  Raises InputError for a range that is
     not inside its sequence, and SequenceError for an empty sequence and for a letter inside a range
     that is not in the alphabet."""
-    places: list[tuple[int, int]] = []
-    known: list[Codes | None] = []
-    others = False
+    places, known, others = list[tuple[int, int]](), list[Codes | None](), False
     for sequence, given, what in zip((query, target), ranges, ("query", "target"), strict=True):
         length = len(sequence)
         start, end = given or (0, length)
@@ -231,6 +225,5 @@ def canonical(facts: Mapping[str, Any]) -> bytes:
 
 
 def digest(sequence: Sequence) -> dict[str, Any]:
-    """A sequence by its length and a digest of its letters."""
     found = hashlib.sha256(np.ascontiguousarray(sequence.letters).data)
     return {"length": len(sequence), "sha256": found.hexdigest()}

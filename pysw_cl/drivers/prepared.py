@@ -106,7 +106,6 @@ class Batch(Sequence[tuple[bytes, bytes]]):
         return self.lengths_of(0, len(self))
 
     def lengths_of(self, first: int, stop: int) -> Lengths:
-        """Those of the pairs from ``first`` to ``stop``."""
         sides = self._queries[first:stop], self._targets[first:stop]
         return np.stack([side.lengths for side in sides], axis=1)
 

@@ -95,7 +95,6 @@ class Problem(Rectangle):
 
     @cached_property
     def edges(self) -> Edges:
-        """The borders of the matrix."""
         local, gaps = self.is_local, (self.scoring.gap_open, self.scoring.gap_extend)
         top = Border(local or self.free.lead_query, *gaps)
         return Edges(0, top, Border(local or self.free.lead_target, *gaps))
@@ -114,9 +113,8 @@ class Problem(Rectangle):
         self, prune: bool, beat: int | None = None, least: int | None = None
     ) -> tuple[Want, Limits]:
         """Where a sweep looks for the best end, and what it may skip.  ``beat``: only an end above
-        this score matters.  A local comparison without such an end may give any end.  ``least``: a
-        score that some path of a global comparison has.  With ``prune``, cells that cannot reach
-        either are skipped."""
+        this score matters; a local comparison without one may give any.  ``least``: a score that
+        some global path has.  With ``prune``, cells that cannot reach either are skipped."""
         (m, n), want, highest = self.shape, self.want, self.scoring.highest
         if not self.is_local:
             if not prune or least is None:
@@ -220,7 +218,6 @@ class PathReader:
 
     def __init__(self, end: Hit, frame: Frame, scoring: Scoring, at_once: int) -> None:
         self._end, self._frame, self._scoring = end, frame, scoring
-        #: Moves that are read at once.
         self._at_once = at_once
         #: How many arrays of moves were taken from the path, and where these begin.
         self._taken, self._place = 0, (end.row, end.column)
@@ -229,7 +226,6 @@ class PathReader:
         self._begun: list[Future[tuple[Runs, int]]] = []
 
     def read_meanwhile(self, path: Path) -> None:
-        """Begin to read the new moves of the path."""
         self._begun += [self._thread.submit(self._read, piece) for piece in self._take(path)]
 
     def found(self, path: Path) -> FoundPath:
@@ -243,8 +239,7 @@ class PathReader:
         letters = total - target, total - query
         check_region(letters, (self._end.row - path.row, self._end.column - path.column))
         cost = gaps * self._scoring.gap_open + (query + target) * self._scoring.gap_extend
-        score = sum(pairs for _, pairs in read) - cost
-        return FoundPath(path.row, path.column, runs, score)
+        return FoundPath(path.row, path.column, runs, sum(pairs for _, pairs in read) - cost)
 
     def _take(self, path: Path) -> Iterator[tuple[Moves, View, View]]:
         """The pieces that came since the last call, backward, and the letters of each."""

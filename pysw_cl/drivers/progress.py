@@ -49,10 +49,6 @@ class Stage:
         return f"{self.name} {self.number:,} of {self.of:,}" if self.of > 1 else self.name
 
 
-#: Before the first stage.
-NOWHERE = Stage("")
-
-
 def untold(done: float, of: float) -> None:
     """A `Tell` that tells nobody."""
 
@@ -74,14 +70,13 @@ class RunProgress:
         #: Called before each report; an exception that it raises ends the run.
         self.check: Callable[[], None] = lambda: None
         #: Is nothing told now, because what earlier runs did is read?  And what is told then.
-        self.muted, self._last = False, NOWHERE
+        self.muted, self._last = False, Stage("")
 
     def begin(self, total: float) -> None:
         """The run has so many cells.  If all is computed again, the total stays."""
         self.total = self.total or round(total)
 
     def tell(self, done: float, stage: Stage) -> None:
-        """So many cells are done."""
         self.done, self._last = max(self.done, min(round(done), self.total)), stage
         if self.muted:
             self._before = self.done
@@ -150,9 +145,8 @@ class PairProgress:
     def sweep(
         self, share: float = 1.0, more: float = 0.0, path: float | None = None, begun: float = 0.0
     ) -> Tell:
-        """A sweep is next that takes this share of the whole matrix's work; then sweeps of ``more``
-        may follow, and a path of the share ``path`` of these (None: as usual).  ``begun``: the
-        share that an earlier run did."""
+        """A sweep is next that takes this share of the whole matrix's work; sweeps of ``more`` may
+        follow, and a path of the share ``path`` of them (None: as usual); ``begun``: see `step`."""
         work, follow = share * self._cells, more * self._cells
         share = self._share if path is None else path * (self._stages - 1)
         self._path = share * (work + follow)
@@ -167,7 +161,6 @@ class PairProgress:
         return _along(self._step(2, self._path, later, share), end)
 
     def finished(self) -> None:
-        """The strand is done."""
         if self._strand + 1 == self._strands:
             self._step(self._stages, 1.0)(1, 1)
 

@@ -14,8 +14,6 @@ _set = object.__setattr__
 
 @dataclass(frozen=True, kw_only=True)
 class AlignResources(Resources):
-    """The resources of `align`."""
-
     prune: bool = True
     max_cost: Any = "auto"
     checkpoint: str | os.PathLike[str] | None = None

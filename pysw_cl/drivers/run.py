@@ -2,8 +2,7 @@
 
 Every path is scored again from its letters and its moves alone.  If that is not the score that the
 sweep found, a kernel, a driver or a device is wrong.  The comparison then runs a second time, with
-as little as possible in common with the first run (`checked`), and a warning says what to report.
-"""
+as little as possible in common with the first (`checked`), and a warning says what to report."""
 
 from __future__ import annotations
 

@@ -115,7 +115,6 @@ class Step(NamedTuple):
     """A launch of tiles with moves."""
 
     parts: list[Part]
-    #: The moves, on the device.
     moves: Any
     #: Where the path probably goes on after these tiles; None: not known.
     rest: Guess | None
@@ -147,7 +146,6 @@ class SpeculativeTraceback:
         self.moves_share = moves / (moves + edges)
         # 4 bits for each cell of the tiles of a whole path
         longest = side * (path.row + path.column) / 2
-        #: Bytes of the buffer for moves.
         self.moves_capacity = int(min(self.moves_share * self.level_bytes[-1], longest))
         cells, few = [(self.lines.side, self.lines.side), *self.levels], self.tuning.few_tiles
         sizes = zip(self.level_bytes, cells, strict=False)  # of more levels than there are, if none
@@ -157,7 +155,6 @@ class SpeculativeTraceback:
         self.most_tiles = list(self._most)
         #: From where on another device traces the path; behind, so many tiles are computed ahead.
         self._until, self._behind = path.until, 1
-        #: Was there too little memory?
         self.lacked = False
         #: Which of two buffers the last tiles with moves have.
         self._slot = 0
@@ -308,7 +305,6 @@ class SpeculativeTraceback:
         return self.engine.kept_bytes(rows, columns, self.levels[level])
 
     def _edge_bytes(self, rows: Any, columns: Any) -> Any:
-        """Memory of the edges of a tile with moves."""
         return self.engine.kept_bytes(rows, columns, (rows + 1, columns))
 
     def _finer(self, level: int, parts: list[Part]) -> TileSet:

@@ -2,8 +2,7 @@
 
 A subject is an engine and its lanes, as in a profile (docs/dev/profiles.md).  A result is checked
 before its time counts: a small tile against the reference engine when values are run first, and the
-last row and the best cell of every timed run against those of the plan that the search starts with.
-"""
+last row and best cell of every timed run against those of the plan that the search starts with."""
 
 from __future__ import annotations
 
@@ -104,8 +103,7 @@ class Subject:
         longest = int(self.runtime.device.local_mem_size) // COLUMN_BYTES if in_local else 1 << 24
 
         def multiples(name: str, shares: Iterable[float], least: int, most: int) -> set[int]:
-            value = start.get(name, 0)
-            return {min(most, max(least, round(share * value))) for share in shares}
+            return {min(most, max(least, round(share * start.get(name, 0)))) for share in shares}
 
         shares = THREADS if lanes.per_item is None else SHARED
         groups = {max(1, round(share * start["groups"] * units)) / units for share in shares}
@@ -119,11 +117,10 @@ class Subject:
             "T": multiples("T", LANES, 1, 1024) & set(lanes.T),
             "registers": REGISTERS,
         }
-        building = {"alpha", "T", "registers"} | ({"chunk"} if in_local else set())
         return Space(
             {name: candidates[name] for name in start},
             start,
-            building,
+            {"alpha", "T", "registers"} | ({"chunk"} if in_local else set()),
             lambda values: not any(self.setup(values)[1].wrong_on(self.runtime.facts)),
         )
 
@@ -170,7 +167,6 @@ class Subject:
             m, n = (m, 2 * n) if self.by_rows or n <= m else (2 * m, n)
 
     def fills(self, m: int, n: int) -> bool:
-        """Does a tile of this size fill the device?"""
         return m >= self._least[0] and n >= self._least[1]
 
 
@@ -235,7 +231,6 @@ class TileTimer:
         return seconds
 
     def _run(self, values: Values, job: TileJob) -> tuple[TileResult, float]:
-        """The result of a tile, and the seconds that it took."""
         device, plan = self.subject.setup(values)
         engine = engine_for(device, plan, timed=True)
         started = time.perf_counter()

@@ -101,7 +101,6 @@ class _Tiles:
 
     engine: Engine
     problem: Problem
-    #: The least score that is wanted.
     least: int
     #: The best cell of each tile that has one of at least ``least``.
     best: dict[Place, Hit] = field(default_factory=dict)

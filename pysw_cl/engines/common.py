@@ -91,7 +91,6 @@ def least_of(job: TileJob) -> int:
 
 
 def edge_of(job: TileJob, h: Ints, x: Ints) -> Edge:
-    """The edge that the device computed."""
     edge = Edge(h, x)
     return edge.restored() if job.floor is None else edge
 

@@ -75,8 +75,7 @@ class Matrices:
         cell is that gap.  The gap goes on if its score there is at least H - gap_open; otherwise
         the state becomes H.  With ``gap_open`` 0 the state is H at every cell."""
         h, e, f, opening, floor = self.h, self.e, self.f, self.gap_open, self.floor
-        moves: list[int] = []
-        ended = False
+        moves, ended = list[int](), False
         while row > 0 and column > 0:
             here = h[row, column]
             gap = {AT_H: None, IN_E: e, IN_F: f}[state]
@@ -155,7 +154,6 @@ class ReferencePlan(StriplessPlan):
     traceback_tile_cells: int = 1 << 22
 
     def wrong_on(self, device: DeviceFacts | None) -> Iterator[str]:
-        """Every plan is valid on every device."""
         return iter(())
 
     def ways(self, alphas: Sequence[int], m: int, n: int) -> list[tuple[float, int, int]]:

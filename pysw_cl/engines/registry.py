@@ -16,13 +16,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from ..errors import DeviceError, DeviceMemoryError, PlanError, RecomputedWarning, warn
-from ..opencl.device import (
-    Runtime,
-    get_runtime,
-    named_apart,
-    runtimes_to_choose_from,
-    stamp,
-)
+from ..opencl.device import Runtime, get_runtime, named_apart, runtimes_to_choose_from, stamp
 from ..opencl.several import alike
 from ..planning.model.predict import first_use
 from ..planning.model.runs import sweep_of

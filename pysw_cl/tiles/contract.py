@@ -106,7 +106,6 @@ class Engine:
 
     @cached_property
     def failures(self) -> Failures:
-        """What happened to its devices."""
         return Failures()
 
     # The capabilities; None: the engine lacks it, or had better not use it with its plan.
@@ -120,9 +119,8 @@ class Engine:
     def piped_rows(
         self, whole: Rectangle, rows: int, pieces: int = 1, pruned: bool = False
     ) -> TileRows | None:
-        """The rows of the tiles of a pipeline that computes so many ``rows`` of a matrix; of those
-        of several devices there are about so many ``pieces``.  ``pruned``: are cells skipped that
-        the best score excludes?"""
+        """The rows of the tiles of a pipeline that computes so many ``rows`` of a matrix, in about
+        so many ``pieces`` on several devices.  ``pruned``: does the best score exclude cells?"""
         return None
 
     def in_boxes(self, whole: Rectangle) -> bool:

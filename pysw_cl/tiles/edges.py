@@ -89,7 +89,6 @@ class Edge(Source):
         return int(self.h[0] if self.h.strides == (0,) else self.h.max())
 
     def joined(self, *others: Edge) -> Edge:
-        """This run followed by others."""
         every = self, *others
         return Edge(*(np.concatenate([getattr(one, name) for one in every]) for name in "hx"))
 
@@ -193,8 +192,7 @@ class EdgeArray(Source):
         return self._cells
 
     def prepare(self, threads: Executor) -> None:
-        """Make the arrays that segments are written to in a thread: new memory takes longer to
-        write than to copy to it."""
+        """Make the arrays for segments in a thread: new memory takes longer than copies to it."""
         if self._own is None and self._made is None:
             self._made = threads.submit(Edge.unwritten, self._length)
 

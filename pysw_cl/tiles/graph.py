@@ -153,7 +153,6 @@ class SweepState:
         self._pass_on(slab, area, result)
 
     def take_skipped(self, slab: Slab, area: Area) -> TileResult:
-        """Take a tile that is skipped."""
         slab.found.skipped[area] = area.cells
         rows, columns = self.special_lines(slab, area)
         right, bottom = map(self.rectangle.level, area.shape)

@@ -77,10 +77,8 @@ class TileMap:
 
     @classmethod
     def joined(cls, shape: tuple[int, int], slabs: Mapping[int, TileMap]) -> TileMap:
-        """The map of ``shape`` from the maps of slabs, by their first rows.  Rows of no slab have
-        no score and no pruned cells."""
-        tops: dict[Area, float] = {}
-        skipped: dict[Area, float] = {}
+        """The map of ``shape`` from those of slabs, by first rows; rows of none have no score."""
+        tops, skipped = dict[Area, float](), dict[Area, float]()
         for first, slab in slabs.items():
             sides = product(pairwise((slab.rows + first).tolist()), pairwise(slab.columns.tolist()))
             areas = [Area(*rows, *columns) for rows, columns in sides]
@@ -224,7 +222,6 @@ class BestCells:
 class SweepResult(Costs):
     """What a sweep found, and what it cost."""
 
-    #: The best cells, the best first.
     hits: Hits = NO_HITS
     #: The highest score of each computed tile that looked for it.
     tops: dict[Area, int] = field(default_factory=dict)

@@ -1,5 +1,4 @@
-"""Special rows and columns: the cells of a sweep that are saved, so that a tile inside it can be
-computed again."""
+"""Special rows and columns: saved cells of a sweep, from which tiles in it are computed again."""
 
 from __future__ import annotations
 

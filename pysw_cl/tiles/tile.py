@@ -174,7 +174,6 @@ class Want:
 
     #: "none", "all", "last_row", "last_column", "border" (last row and last column) or "corner".
     where: str = "none"
-    #: How many.
     count: int = 1
     #: The least score that counts (None: any).
     threshold: int | None = None
@@ -354,7 +353,6 @@ class TileResult(Costs):
     #: number below that, or below the threshold, that no score exceeds.
     top: int | None = None
     moves: StoredMoves | None = None
-    #: Skipped cells.
     pruned: int = 0
     #: The special rows (n cells each) and columns (m cells each): what a tile that ends there has
     #: as its bottom or right edge.  The arrays are the receiver's own, or still on the device.

@@ -22,7 +22,7 @@ from ...scoring.scoring import Scoring
 from ..common import FreeEnd
 from .kept import Ints, KeptCodes, KeptStore, LentCodes, RetainedMemory
 from .running import Running, Tops, gather
-from .scores import Tables, local_floor
+from .scores import Tables, local_floor, local_width
 
 #: For row 0 and for column 0: which end must be free to get there for nothing, and to end there.
 OUTSIDE = (
@@ -91,6 +91,8 @@ class BatchEngine:
         self.lanes = LANE_SETS[lanes].pairs
         #: Is a work-group one thread with all lanes in a vector?
         self.vectors = self.lanes.items == 1
+        #: The narrowest lanes that hold scores worth a try.
+        self.least_width = max(local_width(scoring) if local else 16, self.lanes.widths[0])
         self.tables = Tables.of(scoring)
         self._shared = Buffers(runtime)
         self._retained = RetainedMemory(runtime)

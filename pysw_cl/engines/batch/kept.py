@@ -1,5 +1,4 @@
-"""What stays on the device: the codes of prepared pairs from call to call, memory from batch to
-batch."""
+"""What stays on the device: codes of prepared pairs between calls, memory between batches."""
 
 from __future__ import annotations
 
@@ -65,7 +64,6 @@ class LentCodes(NamedTuple):
 
     @property
     def all(self) -> bool:
-        """Are these all groups?"""
         return self.groups == slice(0, len(self.of.there))
 
     def done(self) -> None:
@@ -128,7 +126,6 @@ class KeptStore:
         return found
 
     def free(self) -> None:
-        """Keep nothing."""
         with self._lock:
             self._codes.clear()
             for memory in self._memory.values():

@@ -92,8 +92,7 @@ def path_reach(
     Such a path has at most m matches.  Each target letter beyond m is in a gap, so m highest -
     extend (letters - m) >= score.  A comparison of fewer letters left of the path's end has the
     same optimal paths to that end, if its left border is not higher than H there: not with the
-    target's leading end free.  H of its other cells is not too high, so no other end comes first.
-    """
+    target's leading end free.  H of its other cells is not too high: no other end comes first."""
     from_anywhere = local or ends & FreeEnd.LEAD_QUERY
     if scoring.gap_extend == 0 or not from_anywhere or ends & ~FREE_QUERY:
         return None

@@ -157,10 +157,8 @@ def _by_three_launches(
     groups = -(-n // plan.segment)
     columns, portions = groups * plan.segment, -(-groups // plan.segment)
     above, extend = job.above, np.int32(job.scoring.gap_extend)
-    if above.x.strides == (0,):  # one number, repeated without memory
-        first_f = repeated(int(above.x[0]) - int(extend), n)
-    else:
-        first_f = above.x - extend
+    level = above.x.strides == (0,)  # one number, repeated without memory
+    first_f = repeated(int(above.x[0]) - int(extend), n) if level else above.x - extend
     letters = np.zeros(columns, np.uint8)
     letters[:n] = job.target
     asked: Values = plan.lines(shape_of(job)) | {"left_h": job.left.h, "left_x": job.left.x}
@@ -173,28 +171,23 @@ def _by_three_launches(
     buffers.write(values["best_score"], repeated(UNREACHABLE, best))
     for kernel in kernels:
         bind(kernel, buffers, values, later=("row", "last"))
-    _launch_rows(kernels, m, groups, plan.T, job.bottom)
+    (sweep, scan, correction), before = kernels, None
+    for row in range(m):  # few of them wait for the device
+        sweep.bind(row=row).launch(groups, plan.T)
+        scan.bind(row=row).launch(1, plan.T)
+        often = (row + 1) % ROWS_AT_ONCE == 0
+        last = correction.bind(row=row, last=int(job.bottom and row == m - 1))
+        done = last.launch(groups, plan.T, at_once=often)
+        if often:
+            if before is not None:
+                last.runtime.wait(before)
+            before = done
     right = [read(values[name], m) for name in ("right_h", "right_x")]
     bottom = [read(values[name], n) for name in ("h", "f")] if job.bottom else None
     scores, *places = (read(values[f"best_{name}"], best) for name in ("score", "row", "column"))
     top = int(scores.max())
     found = np.stack([scores, *places], 1)[(scores == top) & (top >= values["least"])]
     return Swept(right, bottom, top, found, 3 * m)
-
-
-def _launch_rows(kernels: list[BoundKernel], m: int, groups: int, T: int, bottom: bool) -> None:
-    """Enqueue all rows, and let few of them wait for the device."""
-    (cells, totals, correction), before = kernels, None
-    for row in range(m):
-        cells.bind(row=row).launch(groups, T)
-        totals.bind(row=row).launch(1, T)
-        often = (row + 1) % ROWS_AT_ONCE == 0
-        last = correction.bind(row=row, last=int(bottom and row == m - 1))
-        done = last.launch(groups, T, at_once=often)
-        if often:
-            if before is not None:
-                last.runtime.wait(before)
-            before = done
 
 
 #: The kernels in the order of their launches, and their arguments but for those of the scores.

@@ -90,7 +90,6 @@ class Sweep:
     first: int
     stop: int
     geometry: SearchGeometry
-    #: Work-groups that are launched.
     groups: int
 
 

@@ -188,7 +188,6 @@ class TogetherSearch(SearchEngine):
                 share.member.engine.cells.clear()
 
     def _give(self, held: Held) -> None:
-        """Give each device its share."""
         subjects, full = held.subjects, False
         while not full:
             self.free(held)
@@ -245,8 +244,7 @@ class TogetherSearch(SearchEngine):
         return not errors
 
     def _drop(self, member: Member, error: BaseException) -> None:
-        """Go on without a device that failed.  If it was the last one, or if it is another kind of
-        error, that is raised."""
+        """Go on without a device that failed; the last one's error, or another kind, is raised."""
         if not isinstance(error, DeviceError) or self.members == [member]:
             raise error
         self.members.remove(member)

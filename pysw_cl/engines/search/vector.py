@@ -98,7 +98,6 @@ class Held:
     subjects: SequenceSet
     lengths: NDArray[np.int64]
     buffers: Buffers
-    #: Arguments of the kernel.
     given: dict[str, Any]
     #: The number of its first subjects that are compared pair by pair, because they are so long
     #: that the other lanes would wait for them.
@@ -169,8 +168,7 @@ class VectorSearch(SearchEngine):
                     continue
                 again = self.local and width != self._widths[0]
                 tell = (lambda cells: None) if again else done
-                scores = self._launch(held, some, width, given, buffers, tell)[some]
-                found[some] = scores
+                found[some] = scores = self._launch(held, some, width, given, buffers, tell)[some]
                 if self.local and width < WIDE:
                     left = some[scores > local_limit(self.scoring, width)]
         if held.alone:

@@ -60,7 +60,6 @@ class CompressedEdge(Source):
         return self._length
 
     def read(self, start: int, stop: int) -> Edge:
-        """Cells ``start+1 .. stop``; waits for the device."""
         h, x = np.empty((2, stop - start), np.int32)
         for at in range(start, stop, PIECE):
             count = min(PIECE, stop - at)
@@ -72,7 +71,6 @@ class CompressedEdge(Source):
         return Edge(h, x)
 
     def read_h(self, start: int, stop: int, step: int = 1) -> Ints:
-        """As of any `Source`: the device selects the cells; waits for it."""
         count = max(0, -(-(stop - start) // step))
         with Buffers(self._runtime, small=True) as buffers:
             cells = buffers.empty(4 * count)

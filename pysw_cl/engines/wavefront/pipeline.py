@@ -140,7 +140,6 @@ class RunningPipeline:
         return self._done.result().bottom
 
     def lost(self, why: str) -> LostError:
-        """The error of a device that computes nothing any more."""
         return LostError(f"{self.runtime.info.name} failed: {why}")
 
     def close(self, lost: int | None = None) -> None:
