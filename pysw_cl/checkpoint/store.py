@@ -245,9 +245,6 @@ class Store:
                 return {key: _joined(file, key) for key in keys}, file.facts
         return None
 
-    def has(self, pattern: str) -> bool:
-        return any(self.folder.glob(pattern))
-
     def drop(self, *kinds: str) -> None:
         """Remove the files of these kinds."""
         with to_write(self.folder):

@@ -141,8 +141,6 @@ class RetainedBuffers:
     @property
     def edge_bytes(self) -> int:
         """Bytes of the edges that are still referenced."""
-        if not self.edges:
-            return 0
         return sum({id(edge.buffer): edge.buffer.size for edge in self.edges}.values())
 
     def take(self, size: int) -> Any:

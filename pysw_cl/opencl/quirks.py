@@ -126,17 +126,11 @@ QUIRKS: tuple[Quirk, ...] = (
     ),
     Quirk(
         _is_pocl_cpu,
-        {"unroll": 1},
-        "PoCL compiles the code between barriers once per copy: an unrolled main loop of work-item "
-        "lanes takes twice as long to build",
+        {"unroll": 1, "polled_seconds": 3e-4},
+        "it compiles the code between barriers once per copy: an unrolled main loop of work-item "
+        "lanes takes twice as long to build; a kernel of a small matrix ends sooner than a thread "
+        "falls asleep and is woken on another core, 0.1 ms and more on a virtual machine",
         "https://portablecl.org/docs/html/",
-    ),
-    Quirk(
-        _is_pocl_cpu,
-        {"polled_seconds": 3e-4},
-        "a kernel of a small matrix ends sooner than a thread falls asleep and is woken on another "
-        "core, which takes 0.1 ms and more on a virtual machine",
-        "https://man7.org/linux/man-pages/man7/futex.7.html",
     ),
     Quirk(
         _is_pocl_cpu,

@@ -125,7 +125,8 @@ class Plan:
         """Values of alpha that tiles may be computed with; the last is the plan's own."""
         if self.alpha_fixed or self.lane_set.narrow is None:
             return (self.alpha,)
-        return self.lane_set.tried(self.B, self.alpha)
+        some = [alphas for least, alphas in self.lane_set.alphas if least <= self.B][-1:]
+        return (*(one for alphas in some for one in alphas if one < self.alpha), self.alpha)
 
     @property
     def groups(self) -> tuple[int, ...]:
@@ -157,12 +158,11 @@ class Plan:
     @classmethod
     def of_facts(cls: type[P], facts: Mapping[str, Any]) -> P:
         """The plan that `facts` stored.  Raises PlanError: another version, or an unknown name."""
-        version = facts.get("version")
-        if version != VERSION:
+        values = dict(facts)
+        if (version := values.pop("version", None)) != VERSION:
             raise PlanError(
                 f"a stored plan has version {shown(version)}; this pysw-cl reads version {VERSION}"
             )
-        values = {name: value for name, value in facts.items() if name != "version"}
         unknown = sorted(set(values) - {f.name for f in fields(cls) if f.name != PASSING})
         if unknown:
             raise PlanError(f"a stored plan has a field {unknown[0]!r} that no plan has")
@@ -236,9 +236,7 @@ class Plan:
         other, B = LANE_SETS[name], self.B
         if not self.B_fixed:
             B = max(1, B * other.defaults.groups // lanes.defaults.groups)
-        alpha = self.alpha
-        if not self.alpha_fixed:
-            alpha = min(alpha, other.profile_rows(self.T))
+        alpha = self.alpha if self.alpha_fixed else min(self.alpha, other.profile_rows(self.T))
         chunk = min(self.chunk, LOCAL_PROFILE_CHUNK)
         return replace(self, lanes=name, B=B, alpha=alpha, chunk=chunk)
 
@@ -248,9 +246,7 @@ class Plan:
         none of at least half the plan's.  CPUs try few values, because each is another build of the
         kernel, and one for small tiles, padding included."""
         lanes = self.lane_set
-        fit = list(range(1, self.alpha + 1))
-        if rows:
-            fit = [a for a in fit if gcd(*rows) % (self.T * a) == 0]
+        fit = [a for a in range(1, self.alpha + 1) if gcd(*rows) % (self.T * a) == 0]
         if self.alpha_fixed or lanes.narrow is None:
             least = self.alpha if self.alpha_fixed else self.alpha / 2
             return replace(self, alpha=fit[-1]) if fit and fit[-1] >= least else None
