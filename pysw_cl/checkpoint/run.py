@@ -206,7 +206,6 @@ class SavingEngine(Engine):
         #: The file that is being written, and what it will say of its tiles.
         self._file: EdgeWriter | None = None
         self._facts: list[dict[str, Any]] = []
-        #: The files that this run has sealed.
         self._sealed: list[EdgeWriter] = []
         self._sealed_at = time.monotonic()
         for file in self._store.sealed("band-*"):

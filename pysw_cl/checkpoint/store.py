@@ -268,12 +268,11 @@ class Store:
             self.save_arrays(name, {"letters": letters}, {}, zlib.Z_HUFFMAN_ONLY)
 
     def _write_manifest(self) -> None:
-        job = self.job
-        sides = {"query": job.query, "target": job.target}
+        sides = {"query": self.job.query, "target": self.job.target}
         content: dict[str, Any] = {
             "format": FORMAT,
             "made_by": f"pysw_cl {__version__}",
-            "job": job.facts,
+            "job": self.job.facts,
             "names": {k: [one.name, one.description] for k, one in sides.items()},
             "minus_first": self.minus_first,
             "wishes": asdict(self.resources),
@@ -327,8 +326,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     """job.json, checked.  Raises DamagedFile, or CheckpointError for another format version."""
     try:
         content = json.loads(path.read_text())
-        checksum = content.pop("checksum")
-        sound = checksum == hashlib.sha256(canonical(content)).hexdigest()
+        sound = content.pop("checksum") == hashlib.sha256(canonical(content)).hexdigest()
     except (OSError, ValueError, KeyError, AttributeError):
         sound = False
     if not sound:

@@ -213,8 +213,7 @@ class Buffers(AbstractContextManager["Buffers"]):
         return self.several({0: size})[0]
 
     def several(self, asked: Mapping[K, Asked], new: bool = False) -> dict[K, Any]:
-        """Buffers by name: copies of arrays, and empty ones of these sizes.  ``new``: none of a
-        pool.  Raises DeviceMemoryError."""
+        """Buffers by name.  ``new``: none of a pool.  Raises DeviceMemoryError."""
         made: dict[K, Any] = {}
         pool, device = None if new else self._pool, self.runtime.device
         context, limit = self.runtime.context, int(device.global_mem_size)
@@ -315,8 +314,7 @@ class Buffers(AbstractContextManager["Buffers"]):
     def read(
         self, buffer: Any, count: int, offset: int = 0, dtype: Any = np.int32, into: Any = None
     ) -> NDArray[Any]:
-        """``count`` items of a buffer from item ``offset``, ``into`` an array if there is one;
-        waits for the queue."""
+        """``count`` items of a buffer from item ``offset``, when all before is done."""
         out: NDArray[Any] = np.empty(count, dtype) if into is None else into[:count]
         if count:
             start = offset * out.itemsize

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..planning.facts import DeviceTraits
+from .early import POCL
 
 #: Names of processors that every LLVM since 12 knows, and the flags of /proc/cpuinfo they need.
 PROCESSORS = {
@@ -45,7 +46,7 @@ def _is_cpu(device: Any) -> bool:
 
 
 def _is_pocl_cpu(platform: str, device: Any) -> bool:
-    return "Portable Computing Language" in platform and _is_cpu(device)
+    return POCL in platform and _is_cpu(device)
 
 
 def _is_unnamed(platform: str, device: Any) -> bool:
@@ -140,9 +141,7 @@ QUIRKS: tuple[Quirk, ...] = (
         "https://github.com/pocl/pocl/issues",
     ),
     Quirk(
-        lambda platform, device: (
-            "Portable Computing Language" in platform and "PoCL 3." not in device.platform.version
-        ),
+        lambda platform, device: POCL in platform and "PoCL 3." not in device.platform.version,
         {"refused_lanes": ("scalar32",)},
         "PoCL 5.0 ends the whole process with an assertion (region_entry_barrier) when it builds "
         "work-item lanes; 3.0 builds them right, other versions are not tried",

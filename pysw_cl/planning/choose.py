@@ -64,8 +64,7 @@ def in_boxes(given: Given, m: int, n: int) -> bool:
     short, long = sorted((m, n))
     widest = span(given.scoring, short, 0, True)  # of the largest box
     least = given.plan.tuning.boxes.least_aspect * short
-    thin = widest is not None and long >= max(least, 2 * widest)
-    return thin and _is_cut(given, m, n)
+    return widest is not None and long >= max(least, 2 * widest) and _is_cut(given, m, n)
 
 
 def _is_cut(given: Given, m: int, n: int) -> bool:

@@ -178,8 +178,7 @@ def fit(m: int, n: int, B: int, T: int, alpha: int, form: str, least_T: int = 1)
 def piece(length: int, step: int, quantum: int) -> int:
     """The length of all even pieces but the last: about ``step``, in units of ``quantum``."""
     pieces = -(-length // max(step, quantum))
-    each = -(-length // pieces)
-    return -(-each // quantum) * quantum
+    return -(-length // (pieces * quantum)) * quantum
 
 
 class TileRows(NamedTuple):

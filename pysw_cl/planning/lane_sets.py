@@ -84,7 +84,6 @@ class PairLanes:
     narrow_columns: int = COLUMNS
 
     def columns(self, width: int) -> int:
-        """Target columns of a panel."""
         return COLUMNS if width == WIDE else self.narrow_columns
 
     def pairs(self, width: int) -> int:

@@ -131,8 +131,7 @@ class Plan:
     @property
     def groups(self) -> tuple[int, ...]:
         """Values of B that tiles may be computed with; the last is the plan's own.  Groups that
-        wait take turns from those that share a scheduler with them.  So where few strips run at a
-        time, fewer groups are sooner done."""
+        wait take turns from others of their scheduler: for few strips fewer groups are better."""
         if self.alpha_fixed or self.B_fixed or self.lane_set.narrow is None:
             return (self.B,)
         return self.machine.groups(self.B)
@@ -166,8 +165,7 @@ class Plan:
         unknown = sorted(set(values) - {f.name for f in fields(cls) if f.name != PASSING})
         if unknown:
             raise PlanError(f"a stored plan has a field {unknown[0]!r} that no plan has")
-        tuning = Tuning().with_values(values.pop("tuning", {}))
-        return cls(**values, tuning=tuning)
+        return cls(**{**values, "tuning": Tuning().with_values(values.get("tuning", {}))})
 
     def check_on(self, device: DeviceFacts | None) -> None:
         """Raise PlanError for a bad field, or if the device (None: any) cannot run this plan."""
@@ -310,8 +308,7 @@ class Plan:
         return kept
 
     def soonest(self: P, alphas: Sequence[int], m: int, n: int) -> P:
-        """This plan with the alpha, B and chunk of least cost for m x n cells; of equal ones with
-        the highest alpha."""
+        """This plan with the cheapest alpha, of equal ones the highest, B and chunk."""
         ways = zip(self.ways(alphas, m, n), alphas, strict=True)
         (_, B, chunk), alpha = min(ways, key=lambda way: (way[0][0], -way[1]))
         return replace(self, alpha=alpha, B=B, chunk=chunk)
@@ -330,9 +327,8 @@ class Plan:
         return down * across * self.least_cost(-(-m // down), -(-n // across))
 
     def moves_cost(self, alpha: int, m: int, n: int) -> float:
-        """The cost of a tile of m x n cells with stored moves and so many rows a lane.  It has few
-        strips, each with a scheduler to itself, so a step takes its latency; where nobody measured
-        that, it costs as without moves."""
+        """The cost of a tile of m x n cells with stored moves.  Its few strips have a scheduler
+        each, so a step takes its latency; where nobody measured that: as without moves."""
         own = self.machine.by_subject.get(f"moves/{self.lanes}")
         if own is None:
             return self.ways((alpha,), m, n)[0][0]

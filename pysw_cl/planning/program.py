@@ -136,8 +136,7 @@ def low_strips(plan: Plan, m: int) -> Plan | None:
 
 def striped(plan: Plan, form: str, score: str, local: bool) -> bool:
     """Are all narrow lanes of a strip at the same column (cl/wavefront/striped.clh)?  Only in local
-    mode, because elsewhere F changes nearly all rows, and with more rows of a lane than the other
-    form of a query profile has."""
+    mode (elsewhere F changes nearly all rows), with more rows than other query profiles have."""
     lanes = plan.lane_set
     able = bool(lanes.striped_alphas) and form == "ticketed" and score == "matrix"
     return able and local and plan.alpha > lanes.scores.profile_rows

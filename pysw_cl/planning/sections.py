@@ -115,12 +115,10 @@ class SectionsLayout:
 
     #: Numbers in half a line of the bus.
     stride: int
-    #: Numbers of a column.
     column_words: int
     #: Where the columns of each kind begin: left and right edges, and columns that are compared,
     #: later those from which sections are swept again.
     columns_at: dict[str, int]
-    #: Numbers in all.
     words: int
 
 
