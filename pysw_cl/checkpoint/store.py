@@ -86,7 +86,6 @@ class StoredResources:
     #: The plan's fields that were given.
     plan: dict[str, Any] | None
     disk_size: int | None
-    #: Do the gaps of the result go to the left?
     left_align: bool = False
 
     @classmethod
@@ -117,7 +116,6 @@ class Store:
     job: Job
     #: The defaults of a resumed run.
     resources: StoredResources
-    #: Is the minus strand searched first?
     minus_first: bool
     #: The folder of the job of both strands, where this is the part for one of them.
     whole: Path | None = None

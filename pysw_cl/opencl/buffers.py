@@ -245,10 +245,8 @@ class Buffers(AbstractContextManager["Buffers"]):
 
     def constant(self, array: NDArray[Any]) -> Any:
         """A buffer like :meth:`of`'s, which no kernel writes: a pool has it from job to job."""
-        if self._pool is None:
-            return self.of(array)
         with self.runtime.failing():
-            kept = self._pool.constant(array)
+            kept = None if self._pool is None else self._pool.constant(array)
         return self.of(array) if kept is None else self._counted(kept, array.nbytes)
 
     def large(self, size: int) -> Any:

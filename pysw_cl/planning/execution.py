@@ -104,7 +104,6 @@ class InStrips(Strips):
 
     @cached_property
     def lines(self) -> NDArray[np.int32]:
-        """See `Grid.bus_lines`."""
         return self.grid.bus_lines(self.tile.rows)
 
     @cached_property

@@ -46,7 +46,6 @@ class Defaults:
     alpha: int
     #: Work-groups in flight for each compute unit.
     groups: int
-    #: Columns of a block.
     chunk: int
     #: Lanes of a strip, fewer on a device with smaller work-groups.  Lanes of warps ignore it.
     T: int = 64

@@ -118,8 +118,7 @@ class Given:
         if not self.holds or self.plan.lane_set.per_item is not None or m * n > most:
             return False
         numbers = sizes.held_numbers(m, n)
-        bytes_fit = 2 * sizes.HELD_CELL_BYTES * numbers <= self.device.largest
-        return numbers <= 2 * most and bytes_fit
+        return numbers <= 2 * most and 2 * sizes.HELD_CELL_BYTES * numbers <= self.device.largest
 
 
 def low_strips(plan: Plan, m: int) -> Plan | None:
@@ -267,7 +266,6 @@ class Program:
     moves: bool = False
     forbidden: bool = False
     prunes: bool = False
-    #: Do narrow lanes have skewed scores?
     skewed: bool = False
     #: Columns of an iteration of the main loop on the device, where lanes do not say it.
     unroll: int = 2

@@ -92,7 +92,6 @@ class Sections:
 
     #: The plan, with the sections' alpha, B and chunk.
     plan: Plan
-    #: What decides their cost.
     cut: Cut
     #: The columns where sections begin and end: 0, ..., the tile's last.
     cuts: tuple[int, ...]

@@ -261,10 +261,8 @@ class Cluster:
         swept = {size: seconds_of(given, *size) for size in {*product(heights, widths)}}
         known = {size: swept[size] + self.network.seconds(*size) for size in swept}
         seconds = [[known[rows, columns] for columns in widths] for rows in heights]
-        free, total = (
-            as_free(seconds, self.devices, scheduling, ways_left(seconds))
-            for scheduling in (0.0, SCHEDULING)
-        )
+        hurry = ways_left(seconds)
+        free, total = (as_free(seconds, self.devices, one, hurry) for one in (0.0, SCHEDULING))
         computed = sum(swept[size] for size in product(heights, widths)) / self.devices
         every, cells = sum(map(sum, seconds)) / self.devices, device_seconds(given, work)
         cells /= self.devices
