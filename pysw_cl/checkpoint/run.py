@@ -20,7 +20,7 @@ from ..drivers.align_pair import Search, StrandStore, Swept
 from ..drivers.band_doubling import Banded
 from ..drivers.job import Found, Job
 from ..drivers.problem import FoundPath, Path
-from ..drivers.progress import PairProgress, RunProgress
+from ..drivers.progress import PairProgress
 from ..drivers.resources import AlignResources
 from ..engines.registry import plan_of_facts
 from ..errors import CheckpointError, InternalError, Stopped
@@ -103,13 +103,13 @@ class SavedStrand(StrandStore):
 
     def banded(self, of: Search, assumed: int | None) -> Banded:
         store, told = self.run.store, of.progress.run
-        if store.has("whole") or store.has("rows-*"):
+        if any(any(store.folder.glob(pattern)) for pattern in ("whole", "rows-*")):
             return Banded()
         told.muted = told.watched = True  # while saved tiles are read; it is said how much was done
         told.check = lambda: None
         try:
             with writing() as writer:
-                saving = SavingEngine(of.engine, self.run, writer, assumed, told)
+                saving = SavingEngine(of, self.run, writer, assumed)
                 found = of.banded(saving, assumed)
                 saving.seal()
         except DiskFull:
@@ -178,21 +178,15 @@ class SavingEngine(Engine):
 
     Tiles have the numbers 0, 1, ... in the order in which the search asks for them.  Files of
     another configuration are removed.  Raises `DiskFull` if the folder may not take more.
-    ``assumed``: the score with which the search begins.  ``progress`` is told from the first tile
+    ``assumed``: the score with which the search begins.  Its progress is told from the first tile
     on that is computed."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        run: SavedRun,
-        writer: Writer,
-        assumed: int | None,
-        progress: RunProgress,
-    ) -> None:
-        self._engine, self.plan = engine, engine.plan
+    def __init__(self, of: Search, run: SavedRun, writer: Writer, assumed: int | None) -> None:
+        engine, plan = of.engine, of.engine.plan
+        self._engine, self.plan, tuning = engine, plan, plan.tuning.saving
         self.captures_inside, self.spans = engine.captures_inside, engine.spans
-        self._run, self._writer, self._progress = run, writer, progress
-        self._store, plan, tuning = run.store, engine.plan, engine.plan.tuning.saving
+        self._run, self._writer, self._progress = run, writer, of.progress.run
+        self._store = run.store
         #: What decides, beside the job, which tiles are computed and what they hold.
         self._config: dict[str, Any] = {
             "version": __version__,
@@ -212,7 +206,6 @@ class SavingEngine(Engine):
         #: The file that is being written, and what it will say of its tiles.
         self._file: EdgeWriter | None = None
         self._facts: list[dict[str, Any]] = []
-        #: The files that this run has sealed.
         self._sealed: list[EdgeWriter] = []
         self._sealed_at = time.monotonic()
         for file in self._store.sealed("band-*"):

@@ -86,7 +86,6 @@ class StoredResources:
     #: The plan's fields that were given.
     plan: dict[str, Any] | None
     disk_size: int | None
-    #: Do the gaps of the result go to the left?
     left_align: bool = False
 
     @classmethod
@@ -117,7 +116,6 @@ class Store:
     job: Job
     #: The defaults of a resumed run.
     resources: StoredResources
-    #: Is the minus strand searched first?
     minus_first: bool
     #: The folder of the job of both strands, where this is the part for one of them.
     whole: Path | None = None
@@ -245,9 +243,6 @@ class Store:
                 return {key: _joined(file, key) for key in keys}, file.facts
         return None
 
-    def has(self, pattern: str) -> bool:
-        return any(self.folder.glob(pattern))
-
     def drop(self, *kinds: str) -> None:
         """Remove the files of these kinds."""
         with to_write(self.folder):
@@ -271,12 +266,11 @@ class Store:
             self.save_arrays(name, {"letters": letters}, {}, zlib.Z_HUFFMAN_ONLY)
 
     def _write_manifest(self) -> None:
-        job = self.job
-        sides = {"query": job.query, "target": job.target}
+        sides = {"query": self.job.query, "target": self.job.target}
         content: dict[str, Any] = {
             "format": FORMAT,
             "made_by": f"pysw_cl {__version__}",
-            "job": job.facts,
+            "job": self.job.facts,
             "names": {k: [one.name, one.description] for k, one in sides.items()},
             "minus_first": self.minus_first,
             "wishes": asdict(self.resources),
@@ -330,8 +324,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     """job.json, checked.  Raises DamagedFile, or CheckpointError for another format version."""
     try:
         content = json.loads(path.read_text())
-        checksum = content.pop("checksum")
-        sound = checksum == hashlib.sha256(canonical(content)).hexdigest()
+        sound = content.pop("checksum") == hashlib.sha256(canonical(content)).hexdigest()
     except (OSError, ValueError, KeyError, AttributeError):
         sound = False
     if not sound:

@@ -78,37 +78,33 @@ class SlabHeights:
         #: Bytes of a special row: an estimate, later those of the last slab on disk.
         self._row_bytes = ceil(tuning.cell_bytes * n) + tuning.file_bytes
         #: Slabs that were begun, up to the last one whose size is unknown.
-        self._begun: list[EdgeWriter] = []
+        self.begun: list[EdgeWriter] = []
         #: Seconds that one row of the last slab took (0 before there is one), that the writer took
-        #: for a slab on average, the slabs so far, and when the next one began.
+        #: for a slab on average, the slabs so far, and the height chosen last.
         self._row_seconds = self._save_seconds = 0.0
-        self._slabs, self._since = 0, time.monotonic()
-        #: Heights are multiples of this: the engine's own, or that of its pipeline.
-        self.quantum = self._own_quantum = plan.strip_rows
-        #: Are slabs computed in a pipeline, the next one begun before the last is done?
-        self._in_pipeline = False
+        self._slabs = self._height = 0
+        self._own_quantum = plan.strip_rows
         #: The least height that keeps the number of special rows within ``tuning.most_rows``.
         self._fewest = ceil(m / tuning.most_rows) if run.disk_size is None else 1
         #: The least height of a slab alone: its work is many times that of filling the device.
         filling = plan.device_rows * ceil(tuning.fill_times * plan.pipeline_lag / n)
         self._alone = max(self._fewest, min(filling, m))
-        #: The least height now, and the height chosen last.
-        self._least, self._height = self._alone, 0
+        self.pipelined(None)
 
     def pipelined(self, rows: tuple[int, int] | None) -> None:
-        """From now on slabs follow each other in a pipeline: of at least so many rows, in
-        multiples of the second number (None: in no pipeline)."""
+        """From now on slabs follow each other in a pipeline, each begun before the last is done: of
+        at least so many rows, in multiples of the second number (None: in no pipeline)."""
         self._in_pipeline = rows is not None
         least, self.quantum = rows or (self._alone, self._own_quantum)
         self._least, self._since = max(self._fewest, least), time.monotonic()
 
     def rows_left(self) -> int:
         """Special rows that still fit on the disk."""
-        while self._begun and self._begun[0].bytes:
-            self._row_bytes = self._begun.pop(0).bytes
+        while self.begun and self.begun[0].bytes:
+            self._row_bytes = self.begun.pop(0).bytes
             self._used += self._row_bytes
         left = self.disk_size - self._used - reserved(self._tuning)
-        return max(0, left // self._row_bytes - len(self._begun))
+        return max(0, left // self._row_bytes - len(self.begun))
 
     def least_size(self) -> int:
         """The least ``disk_size`` with space for one more row."""
@@ -121,10 +117,6 @@ class SlabHeights:
             height = min(height, int((self._stop_at - time.monotonic()) / self._row_seconds))
         self._height = min(rows, ceil(max(1, height) / self.quantum) * self.quantum)
         return self._height
-
-    def saving(self, slab: EdgeWriter) -> None:
-        """A slab was begun and will be written to disk."""
-        self._begun.append(slab)
 
     def computed(self, height: int, busy: float) -> None:
         """The next slab is computed; ``busy``: seconds that the writer has worked in all."""
@@ -159,15 +151,12 @@ class SavedSweep(Slabs):
         self._shape = m, n = search.problem.shape
         plan, stats = search.engine.plan, search.stats
         self._want_path = search.job.output == "path"
-        #: The special columns.
-        self._columns: list[int] = []
-        if self._want_path:
-            self._columns = grid_places(plan.tuning.traceback, n, 1)[1:-1]
+        places = grid_places(plan.tuning.traceback, n, 1) if self._want_path else []
+        self._columns = places[1:-1]
         #: The sound slabs of earlier runs.
         self._slabs = _sound_slabs(self._store, self._want_path, self._columns)
         #: The files of the slabs that this run has begun, by their first rows.
         self._files: dict[int, EdgeWriter] = {}
-        #: The best cell, if one is known.
         self._best: list[Hit] = []
         #: The tile map of each slab, by its first row.
         self._maps: dict[int, TileMap] = {}
@@ -262,7 +251,7 @@ class SavedSweep(Slabs):
         self._left -= end - row
         file = self._store.edges(self._writer, f"rows-{row:012}-{end:012}", start=row, end=end)
         self._files[row] = file
-        self._heights.saving(file)
+        self._heights.begun.append(file)
         columns = {column: EdgeSink(file, f"column {column}", row) for column in self._columns}
         return Slab(row, end, columns, None if end == self._shape[0] else EdgeSink(file, "row"))
 

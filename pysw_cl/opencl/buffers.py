@@ -141,8 +141,6 @@ class RetainedBuffers:
     @property
     def edge_bytes(self) -> int:
         """Bytes of the edges that are still referenced."""
-        if not self.edges:
-            return 0
         return sum({id(edge.buffer): edge.buffer.size for edge in self.edges}.values())
 
     def take(self, size: int) -> Any:
@@ -215,8 +213,7 @@ class Buffers(AbstractContextManager["Buffers"]):
         return self.several({0: size})[0]
 
     def several(self, asked: Mapping[K, Asked], new: bool = False) -> dict[K, Any]:
-        """Buffers by name: copies of arrays, and empty ones of these sizes.  ``new``: none of a
-        pool.  Raises DeviceMemoryError."""
+        """Buffers by name.  ``new``: none of a pool.  Raises DeviceMemoryError."""
         made: dict[K, Any] = {}
         pool, device = None if new else self._pool, self.runtime.device
         context, limit = self.runtime.context, int(device.global_mem_size)
@@ -248,10 +245,8 @@ class Buffers(AbstractContextManager["Buffers"]):
 
     def constant(self, array: NDArray[Any]) -> Any:
         """A buffer like :meth:`of`'s, which no kernel writes: a pool has it from job to job."""
-        if self._pool is None:
-            return self.of(array)
         with self.runtime.failing():
-            kept = self._pool.constant(array)
+            kept = None if self._pool is None else self._pool.constant(array)
         return self.of(array) if kept is None else self._counted(kept, array.nbytes)
 
     def large(self, size: int) -> Any:
@@ -317,8 +312,7 @@ class Buffers(AbstractContextManager["Buffers"]):
     def read(
         self, buffer: Any, count: int, offset: int = 0, dtype: Any = np.int32, into: Any = None
     ) -> NDArray[Any]:
-        """``count`` items of a buffer from item ``offset``, ``into`` an array if there is one;
-        waits for the queue."""
+        """``count`` items of a buffer from item ``offset``, when all before is done."""
         out: NDArray[Any] = np.empty(count, dtype) if into is None else into[:count]
         if count:
             start = offset * out.itemsize

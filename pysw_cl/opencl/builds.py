@@ -17,8 +17,7 @@ class Build(NamedTuple):
     #: The names of the device, and of the kernel that it is built for.
     device: str
     kernel: str
-    #: Its number among the programs of the present call, from 1, and the most that this needs, of
-    #: which some may be built already.
+    #: Its number among the programs of the present call, from 1, and the most that this needs.
     number: int
     expected: int
     #: Is it read from a file that is kept (`pysw_cl.opencl.kernel_store`)?

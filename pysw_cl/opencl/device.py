@@ -25,8 +25,8 @@ from .listing import DeviceInfo
 from .quirks import traits_of
 
 T = TypeVar("T")
-#: Launches at most whose events are kept.
-MOST_KEPT = 1024
+#: Launches at most whose events are kept; CL_QUEUE_PROFILING_ENABLE.
+MOST_KEPT, PROFILING = 1024, 2
 
 
 class KernelTimes:
@@ -177,8 +177,7 @@ class Runtime:
     @property
     def store(self) -> kernel_store.KernelStore | None:
         """What keeps the device's programs; None if its driver does."""
-        known = POCL in self.info.platform and not self.salt
-        return kernel_store.store if known else None
+        return kernel_store.store if POCL in self.info.platform and not self.salt else None
 
     def options_of(self, limit: str | None) -> str:
         """Compiler options: the traits', and the profile's ``limit`` of registers of this name."""
@@ -199,8 +198,7 @@ class Runtime:
         """An in-order queue, with profiling where launches are measured."""
         import pyopencl as cl
 
-        profiling = cl.command_queue_properties.PROFILING_ENABLE
-        measured = {} if self.times is None else {"properties": profiling}
+        measured: dict[str, Any] = {} if self.times is None else {"properties": PROFILING}
         return cl.CommandQueue(self.context, self.device, **measured)
 
     def _with(self, **changed: Any) -> Runtime:
@@ -212,10 +210,7 @@ class Runtime:
     def timed(self) -> Runtime:
         """This thread's runtime that measures what launches take (``times``), on queues of its own;
         itself where the caller's queue, which is used, has no profiling."""
-        import pyopencl as cl
-
-        profiling = cl.command_queue_properties.PROFILING_ENABLE
-        unable = self._given is not None and not self._given.properties & profiling
+        unable = self._given is not None and not self._given.properties & PROFILING
         if unable or self.times is not None:
             return self
         return self.kept("timed", lambda: self._with(times=KernelTimes()))

@@ -128,8 +128,7 @@ def _compiled(runtime: Runtime, spec: KernelSpec, key: Key) -> Any:
 
 
 def _cached(make: Callable[[], Any]) -> Any:
-    """What ``make`` gives, by PyOpenCL; without its cache if that cannot be used: it cannot be
-    written, is full, damaged or locked."""
+    """What ``make`` gives, by PyOpenCL; without its cache if that cannot be used."""
     cl._PYOPENCL_NO_CACHE = cl._PYOPENCL_NO_CACHE or cache_folder() != usual_cache()
     try:
         return make()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..planning.facts import DeviceTraits
+from .early import POCL
 
 #: Names of processors that every LLVM since 12 knows, and the flags of /proc/cpuinfo they need.
 PROCESSORS = {
@@ -45,7 +46,7 @@ def _is_cpu(device: Any) -> bool:
 
 
 def _is_pocl_cpu(platform: str, device: Any) -> bool:
-    return "Portable Computing Language" in platform and _is_cpu(device)
+    return POCL in platform and _is_cpu(device)
 
 
 def _is_unnamed(platform: str, device: Any) -> bool:
@@ -126,17 +127,11 @@ QUIRKS: tuple[Quirk, ...] = (
     ),
     Quirk(
         _is_pocl_cpu,
-        {"unroll": 1},
-        "PoCL compiles the code between barriers once per copy: an unrolled main loop of work-item "
-        "lanes takes twice as long to build",
+        {"unroll": 1, "polled_seconds": 3e-4},
+        "it compiles the code between barriers once per copy: an unrolled main loop of work-item "
+        "lanes takes twice as long to build; a kernel of a small matrix ends sooner than a thread "
+        "falls asleep and is woken on another core, 0.1 ms and more on a virtual machine",
         "https://portablecl.org/docs/html/",
-    ),
-    Quirk(
-        _is_pocl_cpu,
-        {"polled_seconds": 3e-4},
-        "a kernel of a small matrix ends sooner than a thread falls asleep and is woken on another "
-        "core, which takes 0.1 ms and more on a virtual machine",
-        "https://man7.org/linux/man-pages/man7/futex.7.html",
     ),
     Quirk(
         _is_pocl_cpu,
@@ -146,9 +141,7 @@ QUIRKS: tuple[Quirk, ...] = (
         "https://github.com/pocl/pocl/issues",
     ),
     Quirk(
-        lambda platform, device: (
-            "Portable Computing Language" in platform and "PoCL 3." not in device.platform.version
-        ),
+        lambda platform, device: POCL in platform and "PoCL 3." not in device.platform.version,
         {"refused_lanes": ("scalar32",)},
         "PoCL 5.0 ends the whole process with an assertion (region_entry_barrier) when it builds "
         "work-item lanes; 3.0 builds them right, other versions are not tried",

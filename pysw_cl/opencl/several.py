@@ -53,7 +53,12 @@ def alike(device: Any, equal: bool = False) -> list[Runtime]:
     Raises DeviceError."""
     found, every = devices_of(device), named_apart(device) == ["all"]
     first = found[0]
-    some = [one for one in found if _fits(one, first, equal or every)]
+
+    def kind(one: Runtime) -> tuple[Any, ...]:
+        whole = equal or every or one.info.kind == "cpu"
+        return one.info.kind, *([one.facts] if whole else [one.traits.lanes, one.traits.schedulers])
+
+    some = [one for one in found if kind(one) == kind(first)]
     if not every and len(some) < len(found):
         other = next(one for one in found if one not in some)
         both = " and ".join(f"{one.info.index} ({one.info.name})" for one in (first, other))
@@ -62,14 +67,6 @@ def alike(device: Any, equal: bool = False) -> list[Runtime]:
             "of one size: name only such devices, or 'all', which takes those like the first one"
         )
     return some
-
-
-def _fits(one: Runtime, first: Runtime, equal: bool) -> bool:
-    """Can a device compute tiles of a pair with the first one?"""
-    if one.info.kind != first.info.kind or one.info.kind == "cpu" or equal:
-        return one.info.kind == first.info.kind and one.facts == first.facts
-    lanes = {(each.traits.lanes, each.traits.schedulers) for each in (one, first)}
-    return len(lanes) == 1
 
 
 def meant(device: Any) -> tuple[Runtime, int]:

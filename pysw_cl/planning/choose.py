@@ -33,8 +33,8 @@ def choose(tile: TileShape, given: Given) -> TileExecution:
     wide = tile.moves or tile.forbidden
     narrow = None if wide else given.narrow(tile.n)
     if given.cuts and not wide:
-        cut_upright = cut(tile, given, narrow)
-        if (across := _transposed(tile, given, cut_upright, narrow)) is not None:
+        cut_upright = cut(tile, given)
+        if (across := _transposed(tile, given, cut_upright)) is not None:
             return across
         if cut_upright is not None:
             return _in_sections(tile, given, cut_upright)
@@ -64,8 +64,7 @@ def in_boxes(given: Given, m: int, n: int) -> bool:
     short, long = sorted((m, n))
     widest = span(given.scoring, short, 0, True)  # of the largest box
     least = given.plan.tuning.boxes.least_aspect * short
-    thin = widest is not None and long >= max(least, 2 * widest)
-    return thin and _is_cut(given, m, n)
+    return widest is not None and long >= max(least, 2 * widest) and _is_cut(given, m, n)
 
 
 def _is_cut(given: Given, m: int, n: int) -> bool:
@@ -273,11 +272,10 @@ def in_strips(fits: Plan, score: str, tile: TileShape, given: Given, linked: boo
     return InStrips(tile, program, grid, strip_groups, given.scoring.source.sizes(score), linked)
 
 
-def cut(tile: TileShape, given: Given, narrow: str | None) -> Sections | None:
+def cut(tile: TileShape, given: Given) -> Sections | None:
     """The sections of a tile; None if it is as fast without them, or computed without.  Values in
     the middle of a row are known not to be too low where H is never below 0, and where all H of the
-    top edge are equal.  Elsewhere they may depend on all columns before them.  ``narrow``: the
-    score file of narrow lanes; None: there is none."""
+    top edge are equal.  Elsewhere they may depend on all columns before them."""
     plan, scoring, (m, n), largest = given.plan, given.scoring, tile.size, given.device.largest
     bus = 36 * n  # three lines of the bus, and overlaps
     able = not tile.rows and (given.local or tile.level) and plan.may_be_cut(m, n)
@@ -285,10 +283,10 @@ def cut(tile: TileShape, given: Given, narrow: str | None) -> Sections | None:
         return None
     reach = span(scoring, m, given.seen.excess(), given.local)
     overlap = max(first_overlap(plan, scoring, m), given.overlap)
-    plan = plan.for_scores(narrow)
+    plan = plan.for_scores(given.narrow(n))
     asked = m, n, reach, overlap, tile.columns, tile.after and plan.lane_set.prunes
     most = (largest - bus) // (16 * (m + plan.strip_rows))  # two columns of each
-    found = sections_of(plan, *asked, most)
+    found = sections_of(plan, (*asked, most))
     if found is None:
         return None
     if given.local and tile.best and not tile.collects:
@@ -300,23 +298,21 @@ def cut(tile: TileShape, given: Given, narrow: str | None) -> Sections | None:
     if found.count <= few:
         return found
     if given.seen.related():
-        return sections_of(plan, *asked, min(few, most))
+        return sections_of(plan, (*asked, min(few, most)))
     return replace(found, square=True)
 
 
-def _transposed(
-    tile: TileShape, given: Given, sections: Sections | None, narrow: str | None
-) -> InSections | None:
+def _transposed(tile: TileShape, given: Given, sections: Sections | None) -> InSections | None:
     """A tile of few columns in sections of the transposed tile, where that is sooner done than in
     strips or in ``sections``: strips are too short for many at once."""
     plan, scoring, (m, n) = given.plan, given.scoring, tile.size
     if m <= n or not (plan.may_be_cut(m, n) and scoring.source.symmetric):
         return None
     turned, other = tile.turned, replace(given, seen=given.seen.transposed)
-    found = cut(turned, other, other.narrow(m))
+    found = cut(turned, other)
     if found is None:
         return None
-    own = plan.for_scores(narrow)
+    own = plan.for_scores(given.narrow(n))
     seconds = own.least_cost(m, n) + own.rows_cost(m) if sections is None else sections.cost(m, n)
     mixed = mixed_plan(own, scoring, tile) if given.local and tile.best else None
     if mixed is not None:

@@ -19,8 +19,6 @@ from .sections import Sections, SectionsLayout
 TILE_WORDS = 14
 #: Bytes of H, E and F of a cell of a matrix that is held whole.
 HELD_BYTES = 12
-#: Columns of a block of a section at most where cells are collected.
-COLLECTING = 128
 
 
 @dataclass(frozen=True)
@@ -106,7 +104,6 @@ class InStrips(Strips):
 
     @cached_property
     def lines(self) -> NDArray[np.int32]:
-        """See `Grid.bus_lines`."""
         return self.grid.bus_lines(self.tile.rows)
 
     @cached_property
@@ -150,7 +147,7 @@ class InSections(Strips):
     def chunk(self) -> int:
         """Columns of a block at most: few where cells are collected, and blocks swept twice."""
         usual = super().chunk
-        return min(usual, COLLECTING) if self.tile.collects else usual
+        return min(usual, 128) if self.tile.collects else usual
 
     @property
     def stores_right(self) -> bool:
@@ -221,7 +218,6 @@ class HeldWhole:
 
     @property
     def buffers(self) -> dict[str, int]:
-        """Bytes of its cells."""
         numbers = sizes.held_numbers(self.m, self.n)
         return {"cells": HELD_BYTES * numbers, "forbidden": numbers}
 

@@ -12,11 +12,9 @@ class DeviceTraits:
     """Properties of a device; by default one that follows OpenCL 1.2 and guarantees no more.
     :mod:`pysw_cl.opencl.quirks` lists deviations and their reasons."""
 
-    #: May it be used at all?
     usable: bool = True
     #: What is done with the device before the first build.
     prepare: Callable[[Any], object] | None = None
-    #: Compiler options of all kernels.
     build_options: str = ""
     #: Does its driver build one program at a time, and keep it on disk for all processes?
     builds_apart: bool = False

@@ -15,13 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..sequences.view import Pairs
-from .parameters import SPACE
+from .parameters import SweepTuning
 
 SHORT, LONG = 0, 1
 #: Tiles for each device down and across, where several compute them; lanes of low ones are low.
 SPREAD = 2, 12
-#: Longest side of a tile unless a plan says otherwise.
-LONGEST_SIDE: int = SPACE["sweep.longest_side"].default  # type: ignore[assignment]
 S = TypeVar("S")
 
 
@@ -178,8 +176,7 @@ def fit(m: int, n: int, B: int, T: int, alpha: int, form: str, least_T: int = 1)
 def piece(length: int, step: int, quantum: int) -> int:
     """The length of all even pieces but the last: about ``step``, in units of ``quantum``."""
     pieces = -(-length // max(step, quantum))
-    each = -(-length // pieces)
-    return -(-each // quantum) * quantum
+    return -(-length // (pieces * quantum)) * quantum
 
 
 class TileRows(NamedTuple):
@@ -209,7 +206,7 @@ def may_be_wide(rows: int, columns: int, shape: tuple[int, int]) -> bool:
 
 
 def tile_shape(
-    m: int, n: int, cells: int, device_rows: int = 0, longest: int = LONGEST_SIDE
+    m: int, n: int, cells: int, device_rows: int = 0, longest: int = SweepTuning.longest_side
 ) -> tuple[int, int]:
     """Rows and columns of tiles of at most ``cells`` cells and no side over ``longest``: squares if
     the matrix allows.  If ``cells`` allows tiles of the longest sides, but the matrix is longer,

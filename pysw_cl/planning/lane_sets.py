@@ -46,7 +46,6 @@ class Defaults:
     alpha: int
     #: Work-groups in flight for each compute unit.
     groups: int
-    #: Columns of a block.
     chunk: int
     #: Lanes of a strip, fewer on a device with smaller work-groups.  Lanes of warps ignore it.
     T: int = 64
@@ -84,14 +83,11 @@ class PairLanes:
     narrow_columns: int = COLUMNS
 
     def columns(self, width: int) -> int:
-        """Target columns of a panel."""
         return COLUMNS if width == WIDE else self.narrow_columns
 
     def pairs(self, width: int) -> int:
         """Pairs of a group, one in each lane."""
-        if self.items > 1:
-            return self.items * WIDE // width
-        return VECTOR_BITS // width
+        return (self.items * WIDE if self.items > 1 else VECTOR_BITS) // width
 
 
 VECTORS = PairLanes("vector", "batch/vector.clh", WIDTHS, 1, 1, 4, "profile")
@@ -178,16 +174,10 @@ class LaneSet:
         """Work-items of a work-group, or of one of its warps."""
         return 1 if self.per_item is None else T // self.per_item
 
-    def tried(self, B: int, most: int) -> tuple[int, ...]:
-        """Values of alpha that a tile may be computed with; ``most`` is the highest."""
-        values = [alphas for least, alphas in self.alphas if least <= B][-1:]
-        return (*(alpha for alphas in values for alpha in alphas if alpha < most), most)
-
 
 _CPU = Defaults(alpha=16, groups=1, chunk=256, sections=4)
 #: 12 warps share a multiprocessor.
 _WARPS = Defaults(alpha=25, groups=12, chunk=128, tile_cells=1 << 46, moves_cells=1 << 28)
-_WORK_ITEMS = Defaults(alpha=8, groups=8, chunk=512, T=128, tile_cells=1 << 38)
 #: Two lanes a work-item of a warp, in 32 bits.
 _WARP = LaneSet(
     wide="lanes/warp32.clh",
@@ -262,7 +252,7 @@ LANE_SETS = {
         family="scalar",
         T=tuple(2**k for k in range(11)),
         per_item=1,
-        defaults=_WORK_ITEMS,
+        defaults=Defaults(alpha=8, groups=8, chunk=512, T=128, tile_cells=1 << 38),
         pairs=WORK_ITEMS,
         unroll=None,
         prunes=False,

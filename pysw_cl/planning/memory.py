@@ -119,9 +119,8 @@ class _Sweeps:
     def sweep(
         self, rows: list[int], columns: list[int], shape: tuple[int, int], matrix: TileShape
     ) -> tuple[Memory, int, int]:
-        """A sweep in tiles of this ``shape`` with a grid of special ``rows`` and ``columns``, from
-        0 to the length of each side: the most memory that it takes, and the bytes of its special
-        rows and columns, which stay."""
+        """A sweep in tiles of this ``shape`` with special ``rows`` and ``columns``, from 0 to the
+        length of each side: the most memory that it takes, and the bytes of these, which stay."""
         plan, (m, n), inner_rows = self.given.plan, matrix.size, tuple(rows[1:-1])
         matrix = replace(matrix, columns=tuple(columns[1:-1]))
         piped = self._pipeline(matrix, rows)

@@ -195,8 +195,8 @@ class InLanes:
         if not self.stores_moves or self.boxes:
             return found
         words = groups.run_words if self.output == "cigar" else 0
-        found |= {"places": 16 * groups.count, "traced": 4 * TRACED * count}
-        found["runs"] = max(4, 4 * words)
+        runs = max(4, 4 * words)
+        found |= {"places": 16 * groups.count, "traced": 4 * TRACED * count, "runs": runs}
         if words and self.lanes.items > 1:  # the device packs them
             found |= {"offsets": 4 * (count + 1), "packed": 4 * words}
         return found

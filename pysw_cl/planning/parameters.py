@@ -23,13 +23,11 @@ Number = int | float
 class Parameter:
     """One tunable.  If its default is a whole number, it takes whole numbers only."""
 
-    #: Dotted.
     name: str
     default: Number
     #: The least and the highest value, both allowed.
     low: Number
     high: Number
-    #: Why the default is what it is.
     reason: str
     #: What else has to hold, in words.
     constraint: str = ""

@@ -125,13 +125,13 @@ class Plan:
         """Values of alpha that tiles may be computed with; the last is the plan's own."""
         if self.alpha_fixed or self.lane_set.narrow is None:
             return (self.alpha,)
-        return self.lane_set.tried(self.B, self.alpha)
+        some = [alphas for least, alphas in self.lane_set.alphas if least <= self.B][-1:]
+        return (*(one for alphas in some for one in alphas if one < self.alpha), self.alpha)
 
     @property
     def groups(self) -> tuple[int, ...]:
         """Values of B that tiles may be computed with; the last is the plan's own.  Groups that
-        wait take turns from those that share a scheduler with them.  So where few strips run at a
-        time, fewer groups are sooner done."""
+        wait take turns from others of their scheduler: for few strips fewer groups are better."""
         if self.alpha_fixed or self.B_fixed or self.lane_set.narrow is None:
             return (self.B,)
         return self.machine.groups(self.B)
@@ -157,17 +157,15 @@ class Plan:
     @classmethod
     def of_facts(cls: type[P], facts: Mapping[str, Any]) -> P:
         """The plan that `facts` stored.  Raises PlanError: another version, or an unknown name."""
-        version = facts.get("version")
-        if version != VERSION:
+        values = dict(facts)
+        if (version := values.pop("version", None)) != VERSION:
             raise PlanError(
                 f"a stored plan has version {shown(version)}; this pysw-cl reads version {VERSION}"
             )
-        values = {name: value for name, value in facts.items() if name != "version"}
         unknown = sorted(set(values) - {f.name for f in fields(cls) if f.name != PASSING})
         if unknown:
             raise PlanError(f"a stored plan has a field {unknown[0]!r} that no plan has")
-        tuning = Tuning().with_values(values.pop("tuning", {}))
-        return cls(**values, tuning=tuning)
+        return cls(**{**values, "tuning": Tuning().with_values(values.get("tuning", {}))})
 
     def check_on(self, device: DeviceFacts | None) -> None:
         """Raise PlanError for a bad field, or if the device (None: any) cannot run this plan."""
@@ -236,9 +234,7 @@ class Plan:
         other, B = LANE_SETS[name], self.B
         if not self.B_fixed:
             B = max(1, B * other.defaults.groups // lanes.defaults.groups)
-        alpha = self.alpha
-        if not self.alpha_fixed:
-            alpha = min(alpha, other.profile_rows(self.T))
+        alpha = self.alpha if self.alpha_fixed else min(self.alpha, other.profile_rows(self.T))
         chunk = min(self.chunk, LOCAL_PROFILE_CHUNK)
         return replace(self, lanes=name, B=B, alpha=alpha, chunk=chunk)
 
@@ -248,9 +244,7 @@ class Plan:
         none of at least half the plan's.  CPUs try few values, because each is another build of the
         kernel, and one for small tiles, padding included."""
         lanes = self.lane_set
-        fit = list(range(1, self.alpha + 1))
-        if rows:
-            fit = [a for a in fit if gcd(*rows) % (self.T * a) == 0]
+        fit = [a for a in range(1, self.alpha + 1) if gcd(*rows) % (self.T * a) == 0]
         if self.alpha_fixed or lanes.narrow is None:
             least = self.alpha if self.alpha_fixed else self.alpha / 2
             return replace(self, alpha=fit[-1]) if fit and fit[-1] >= least else None
@@ -314,8 +308,7 @@ class Plan:
         return kept
 
     def soonest(self: P, alphas: Sequence[int], m: int, n: int) -> P:
-        """This plan with the alpha, B and chunk of least cost for m x n cells; of equal ones with
-        the highest alpha."""
+        """This plan with the cheapest alpha, of equal ones the highest, B and chunk."""
         ways = zip(self.ways(alphas, m, n), alphas, strict=True)
         (_, B, chunk), alpha = min(ways, key=lambda way: (way[0][0], -way[1]))
         return replace(self, alpha=alpha, B=B, chunk=chunk)
@@ -334,9 +327,8 @@ class Plan:
         return down * across * self.least_cost(-(-m // down), -(-n // across))
 
     def moves_cost(self, alpha: int, m: int, n: int) -> float:
-        """The cost of a tile of m x n cells with stored moves and so many rows a lane.  It has few
-        strips, each with a scheduler to itself, so a step takes its latency; where nobody measured
-        that, it costs as without moves."""
+        """The cost of a tile of m x n cells with stored moves.  Its few strips have a scheduler
+        each, so a step takes its latency; where nobody measured that: as without moves."""
         own = self.machine.by_subject.get(f"moves/{self.lanes}")
         if own is None:
             return self.ways((alpha,), m, n)[0][0]

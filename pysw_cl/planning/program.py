@@ -118,8 +118,7 @@ class Given:
         if not self.holds or self.plan.lane_set.per_item is not None or m * n > most:
             return False
         numbers = sizes.held_numbers(m, n)
-        bytes_fit = 2 * sizes.HELD_CELL_BYTES * numbers <= self.device.largest
-        return numbers <= 2 * most and bytes_fit
+        return numbers <= 2 * most and 2 * sizes.HELD_CELL_BYTES * numbers <= self.device.largest
 
 
 def low_strips(plan: Plan, m: int) -> Plan | None:
@@ -136,8 +135,7 @@ def low_strips(plan: Plan, m: int) -> Plan | None:
 
 def striped(plan: Plan, form: str, score: str, local: bool) -> bool:
     """Are all narrow lanes of a strip at the same column (cl/wavefront/striped.clh)?  Only in local
-    mode, because elsewhere F changes nearly all rows, and with more rows of a lane than the other
-    form of a query profile has."""
+    mode (elsewhere F changes nearly all rows), with more rows than other query profiles have."""
     lanes = plan.lane_set
     able = bool(lanes.striped_alphas) and form == "ticketed" and score == "matrix"
     return able and local and plan.alpha > lanes.scores.profile_rows
@@ -268,7 +266,6 @@ class Program:
     moves: bool = False
     forbidden: bool = False
     prunes: bool = False
-    #: Do narrow lanes have skewed scores?
     skewed: bool = False
     #: Columns of an iteration of the main loop on the device, where lanes do not say it.
     unroll: int = 2

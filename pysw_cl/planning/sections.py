@@ -24,7 +24,9 @@ Numbers = NDArray[np.int64]
 
 #: Rows from which on the overlap grows, and by how much of it for each doubling.
 MANY_ROWS, GROWTH = 1 << 15, 1 / 16
-#: What `sections_of` is asked.
+#: What `sections_of` is asked: rows and columns of a tile; its :func:`span`; the overlap to begin
+#: with, where that is long; special columns, at which sections end; whether blocks may be pruned
+#: without sections; and the most sections.
 Asked = tuple[int, int, int | None, int, tuple[int, ...], bool, int]
 #: Choices that are kept, for calls that repeat.
 KEPT = 4096
@@ -90,7 +92,6 @@ class Sections:
 
     #: The plan, with the sections' alpha, B and chunk.
     plan: Plan
-    #: What decides their cost.
     cut: Cut
     #: The columns where sections begin and end: 0, ..., the tile's last.
     cuts: tuple[int, ...]
@@ -113,12 +114,10 @@ class SectionsLayout:
 
     #: Numbers in half a line of the bus.
     stride: int
-    #: Numbers of a column.
     column_words: int
     #: Where the columns of each kind begin: left and right edges, and columns that are compared,
     #: later those from which sections are swept again.
     columns_at: dict[str, int]
-    #: Numbers in all.
     words: int
 
 
@@ -146,23 +145,12 @@ def first_overlap(plan: Plan, scoring: Scoring, m: int) -> int:
     return int(tuning.first_overlap * tuning.matrix_overlap * (1 + GROWTH * doublings))
 
 
-def sections_of(
-    plan: Plan,
-    m: int,
-    n: int,
-    span: int | None,
-    overlap: int,
-    columns: tuple[int, ...],
-    prunable: bool,
-    most: int,
-) -> Sections | None:
-    """The sections of a tile of m x n cells, ``most`` at most; None if it is as fast without them.
-    ``span``: see :func:`span`.  ``overlap``: to begin with, where ``span`` is long.  ``columns``:
-    special columns, at which sections end.  ``prunable``: may blocks be pruned without sections?"""
-    most = min(most, n // plan.tuning.sections.least_columns)
-    if most < 2 or not plan.may_be_cut(m, n):
-        return None
-    return _chosen(plan, plan.machine, (m, n, span, overlap, columns, prunable, most))
+def sections_of(plan: Plan, asked: Asked) -> Sections | None:
+    """The sections of a tile; None if it is as fast without them."""
+    m, n, *_ = asked
+    most = min(asked[-1], n // plan.tuning.sections.least_columns)
+    able = most >= 2 and plan.may_be_cut(m, n)
+    return _chosen(plan, plan.machine, (*asked[:-1], most)) if able else None
 
 
 @lru_cache(KEPT)

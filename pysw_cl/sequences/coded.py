@@ -41,8 +41,7 @@ class Alphabet:
         if not is_iterable(symbols):
             raise InputError(f"the symbols of an Alphabet are texts, not {shown(symbols)}")
         given = tuple(symbols)
-        object.__setattr__(self, "symbols", given)
-        object.__setattr__(self, "fold_case", bool(fold_case))
+        vars(self).update(symbols=given, fold_case=bool(fold_case))
         for symbol in given:
             if not isinstance(symbol, str) or not symbol or not symbol.isprintable():
                 raise InputError(f"a symbol of an Alphabet is a text, not {shown(symbol)}")

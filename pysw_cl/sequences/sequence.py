@@ -25,7 +25,6 @@ from .alphabet import (
 )
 from .lent import Lent, kept, refuse_masked
 
-_BYTE = np.dtype(np.uint8)
 #: Where a sequence of any alphabet will do.
 ANY: Any = object()
 #: The bytes that may be letters.
@@ -58,9 +57,7 @@ class Sequence:
         _check_line(self.letters, "letters")
         owner: Any = self.letters.base
         if self._lent is None and type(owner) is not bytes:
-            letters, lent = kept(self.letters)
-            object.__setattr__(self, "letters", letters)
-            object.__setattr__(self, "_lent", lent)
+            vars(self)["letters"], vars(self)["_lent"] = kept(self.letters)
         if self.quality is None:
             return
         _check_line(self.quality, "qualities")
@@ -151,7 +148,7 @@ def _check_line(letters: Any, what: str) -> None:
     """Raise SequenceError unless the letters or qualities of a sequence are in such an array."""
     if type(letters) is not np.ndarray:
         refuse_masked(letters, f"array of {what}")
-    if not isinstance(letters, np.ndarray) or letters.dtype != _BYTE or letters.ndim != 1:
+    if not isinstance(letters, np.ndarray) or letters.dtype != np.uint8 or letters.ndim != 1:
         raise SequenceError(f"the {what} of a Sequence are a one-dimensional uint8 array")
 
 

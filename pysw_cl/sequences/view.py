@@ -67,11 +67,8 @@ def pairs_inside(
         return None
     first, last = np.searchsorted(pairs[0], (row, row_end))
     inside = pairs[:, first:last]
-    if not inside.size:
-        return None
-    columns = inside[1]
-    if columns.min() < column or columns.max() >= column_end:
-        inside = np.compress((columns >= column) & (columns < column_end), inside, axis=1)
+    kept = (inside[1] >= column) & (inside[1] < column_end)
+    inside = np.compress(kept, inside, axis=1)
     return inside - np.array([[row], [column]]) if inside.size else None
 
 
@@ -121,9 +118,8 @@ class Frame:
             first = View(rows)
         else:
             first = View(query, self.row, self.row_end, table=query_table)
-        if columns is not None:
-            return first, View(columns)
-        return first, View(target, self.column, self.column_end, table=target_table)
+        given = View(target, self.column, self.column_end, table=target_table)
+        return first, given if columns is None else View(columns)
 
     def region(self, row: int, row_end: int, column: int, column_end: int) -> tuple[View, View]:
         """The letters of a part of the frame, those of the query on the frame's strand."""

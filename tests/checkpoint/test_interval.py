@@ -42,7 +42,7 @@ class Run:
             while todo and len(heights) < done + begun:
                 heights.append(self.decides.height(todo, todo))
                 files.append(SimpleNamespace(bytes=0))
-                self.decides.saving(files[-1])
+                self.decides.begun.append(files[-1])
                 todo -= heights[-1]
             self.now += heights[done] * self.n / self.speed
             files[done].bytes = row_bytes

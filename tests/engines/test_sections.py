@@ -211,20 +211,20 @@ def test_the_longest_alignment_is_shorter_than_its_span() -> None:
 
 def test_which_tiles_are_cut() -> None:
     plan = Plan(B=8, T=64, alpha=16)
-    cut = sections_of(plan, 1000, 1 << 24, 2000, 256, (), False, MANY)
+    cut = sections_of(plan, (1000, 1 << 24, 2000, 256, (), False, MANY))
     assert cut is not None and cut.cut.proven and cut.cut.overlap == 2000 and cut.count == 4 * 8
-    cut = sections_of(plan, 1000, 1 << 24, None, 256, (1 << 20,), False, MANY)
+    cut = sections_of(plan, (1000, 1 << 24, None, 256, (1 << 20,), False, MANY))
     assert cut is not None and not cut.cut.proven and cut.cut.overlap == 256 and 1 << 20 in cut.cuts
-    assert sections_of(plan, 1000, 1 << 24, None, 1 << 23, (), False, MANY) is None  # too long
+    assert sections_of(plan, (1000, 1 << 24, None, 1 << 23, (), False, MANY)) is None  # too long
     assert (
-        sections_of(plan, 1 << 17, 1 << 17, 1 << 18, 256, (), False, MANY) is None
+        sections_of(plan, (1 << 17, 1 << 17, 1 << 18, 256, (), False, MANY)) is None
     )  # strips suffice
-    assert sections_of(plan, 1000, 1 << 12, 2000, 256, (), False, MANY) is None  # too small
+    assert sections_of(plan, (1000, 1 << 12, 2000, 256, (), False, MANY)) is None  # too small
 
 
 def test_square_tiles_of_related_letters_are_not_cut() -> None:
     """Whether they are related is asked only where it matters."""
-    plan, scoring = Plan(B=64, T=64, alpha=16), make_scoring((1, -3), (2, 0))
+    plan, scoring = Plan(B=64, T=64, alpha=16).without_narrow(), make_scoring((1, -3), (2, 0))
     asked = []
 
     def cut(m: int, n: int, related: bool, largest: int = 1 << 40) -> Sections | None:
@@ -234,7 +234,7 @@ def test_square_tiles_of_related_letters_are_not_cut() -> None:
                 return related
 
         given = Given(plan, scoring, True, replace(UNLIMITED, largest=largest), Asked())
-        return choose.cut(TileShape(m, n, best=True), given, None)
+        return choose.cut(TileShape(m, n, best=True), given)
 
     thin, square = (1000, 1 << 24), (1 << 15, 1 << 16)
     assert cut(*thin, True) == cut(*thin, False) is not None and not asked
@@ -277,7 +277,7 @@ def test_related_letters_are_seen(swept: Any) -> None:
 def test_the_number_of_sections_that_costs_least() -> None:
     """On a device whose groups are as fast as each other."""
     plan = Plan(lanes="warp32", B=528, T=64, alpha=25, alpha_fixed=True)
-    found = sections_of(plan, 100_000, 100_000, None, 256, (), False, MANY)
+    found = sections_of(plan, (100_000, 100_000, None, 256, (), False, MANY))
     assert found is not None
     costs = {
         count: replace(found, cuts=(0,) * (count + 1)).cut.cost(plan, 100_000, 100_000)

@@ -74,7 +74,7 @@ def test_no_other_way_costs_much_less(scored: tuple[Scoring, str], spans: bool) 
     for m, n in sizes(1, 120):
         reach = span(scoring, m, 0, True) if spans else None
         overlap, most = first_overlap(plan, scoring, m), MANY if m % 3 else m % 50
-        found = sections_of(plan, m, n, reach, overlap, (), False, most)
+        found = sections_of(plan, (m, n, reach, overlap, (), False, most))
         if n // plan.tuning.sections.least_columns < 2 or most < 2 or not plan.may_be_cut(m, n):
             assert found is None
             continue
@@ -94,7 +94,7 @@ def test_few_groups_take_many_strips_each(groups: int) -> None:
     plan, over = plan_of("matrix", B=groups), []
     for m, longest in sizes(3, 25):
         n = min(longest, 1 << 18)
-        found = sections_of(plan, m, n, None, 1024, (), False, MANY)
+        found = sections_of(plan, (m, n, None, 1024, (), False, MANY))
         if found is not None:
             least = every_way(plan, m, n, None, 1024)
             over.append(found.cut.cost(plan, m, n) / least)
@@ -106,7 +106,7 @@ def test_thin_tiles_that_take_a_strip_long_are_cut() -> None:
     plan = plan_of("permute4")
     for m, n in ((10, 300_000), (100, 300_000), (10, 8_000_000)):
         assert m * n < 1 << 28 and plan.may_be_cut(m, n)
-        assert sections_of(plan, m, n, None, 256, (), False, MANY) is not None
+        assert sections_of(plan, (m, n, None, 256, (), False, MANY)) is not None
     for m, n in ((100, 100_000), (1600, 167_000), (10_000, 20_000)):
         assert not plan.may_be_cut(m, n)
     assert plan.may_be_cut(1600, 168_000)
@@ -115,7 +115,7 @@ def test_thin_tiles_that_take_a_strip_long_are_cut() -> None:
 def test_numbers_of_sections_that_leave_groups_idle_cost_no_less() -> None:
     plan = plan_of(DNA[1])
     for m, n in sizes(2, 40):
-        found = sections_of(plan, m, n, None, 256, (), False, MANY)
+        found = sections_of(plan, (m, n, None, 256, (), False, MANY))
         if found is not None:
             count = np.arange(2, n // 1024 + 1)
             every = Cut(*np.array([(*found.cut[:3], k, 256, 0) for k in count]).T)
@@ -131,7 +131,7 @@ def test_few_groups_that_are_known_to_be_faster_count() -> None:
     tuning = plan.tuning.with_values({"sections.most_cost": 1000.0})
     plan, n = replace(plan, machine=times.on(8), tuning=tuning), 1 << 22
     for m in (512, 7 * 512, 9 * 512, 60_000):
-        found = sections_of(plan, m, n, None, 256, (), False, 8)
+        found = sections_of(plan, (m, n, None, 256, (), False, 8))
         assert found is not None
         cost = found.cut.cost(plan, m, n)
         assert cost == every_way(plan, m, n, None, 256, 8)
@@ -184,9 +184,9 @@ def test_a_choice_is_made_once() -> None:
     """It is kept by all that it depends on."""
     plan = plan_of("permute4")
     given = 100_000, 100_000, None, 256, (), False, MANY
-    assert sections_of(plan, *given) is sections_of(replace(plan), *given)
+    assert sections_of(plan, given) is sections_of(replace(plan), given)
     slow = GENERIC.having({f"wavefront/packed/{CUT}": {"row": 1.0}})
-    assert sections_of(replace(plan, machine=slow.on(528)), *given) is None
+    assert sections_of(replace(plan, machine=slow.on(528)), given) is None
     ways = plan, (*given[:-1], 90)
     assert _soonest(*ways, 1e-9) is None and _soonest(*ways, 1.0) is not None
 
@@ -198,5 +198,5 @@ def test_long_pairs_are_swept_in_11_bits_where_that_is_sooner_done() -> None:
     given = Given(plan, scoring, True, replace(UNLIMITED, largest=1 << 40), Seen())
     for n in (3_000_000, 6_000_000):
         for best in (False, True):
-            found = cut(TileShape(n, n, best), given, score)
+            found = cut(TileShape(n, n, best), given)
             assert (found is None) == (best and n > 5_000_000)

@@ -206,7 +206,6 @@ class Alternative:
 class Choice:
     """What computes a matrix, and why."""
 
-    #: What is chosen.
     prediction: Prediction
     #: The scores' width in bits and their file, for example "8 bits, match".
     lanes: str

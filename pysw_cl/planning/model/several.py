@@ -50,7 +50,6 @@ RISE, RISE_DEVICES, SMALLER = (0.09, 0.14, 0.22, 0.36, 0.6), 0.15, 0.6
 #: All tiles are computed by the same lanes, so that the build of those of 11 bits is worth while.
 TUNING = {"engine.mixed_cells": 1 << 42}
 
-Sides = tuple[list[int], list[int]]
 #: Large tiles down and across for which there is place, and smaller ones of each size (`_sizes`).
 Pieces = tuple[int, int, int]
 
@@ -188,8 +187,7 @@ class Network:
         return cls(bits, float(found[3]) * {"n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1.0}[found[4]])
 
     def seconds(self, height: int, width: int) -> float:
-        """Until a tile has its two edges, and others have those that it gives: as they are, or
-        compressed, whichever is sooner."""
+        """Until a tile has its edges, and others those that it gives; compressed if sooner."""
         byte = 16 / self.bits  # there and back
         cell = min(RAW * byte, COMPRESSED * byte + COMPRESSING)
         return (height + width) * cell + 4 * self.latency
@@ -202,7 +200,7 @@ class Cluster:
     devices: int
     network: Network = Network()
 
-    def cuts(self, given: Given, m: int, n: int) -> Sides:
+    def cuts(self, given: Given, m: int, n: int) -> tuple[list[int], list[int]]:
         """Where the rows and the columns of an m x n matrix are cut into tiles, from 0 to m and to
         n, so that devices, each as `of_worker`, have it done soonest.  They compute the ready tile
         first that has most `ways_left`.
@@ -263,10 +261,8 @@ class Cluster:
         swept = {size: seconds_of(given, *size) for size in {*product(heights, widths)}}
         known = {size: swept[size] + self.network.seconds(*size) for size in swept}
         seconds = [[known[rows, columns] for columns in widths] for rows in heights]
-        free, total = (
-            as_free(seconds, self.devices, scheduling, ways_left(seconds))
-            for scheduling in (0.0, SCHEDULING)
-        )
+        hurry = ways_left(seconds)
+        free, total = (as_free(seconds, self.devices, one, hurry) for one in (0.0, SCHEDULING))
         computed = sum(swept[size] for size in product(heights, widths)) / self.devices
         every, cells = sum(map(sum, seconds)) / self.devices, device_seconds(given, work)
         cells /= self.devices

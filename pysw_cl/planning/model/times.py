@@ -192,7 +192,6 @@ class Machine:
         return self.by_subject.get(self.known(subject) or "", {})
 
     def pace(self, subject: str) -> Pace:
-        """What columns of strips take."""
         if subject not in self._paces:
             self._paces[subject] = Pace(self.of(subject))
         return self._paces[subject]
