@@ -28,10 +28,14 @@ SECONDS, SHARE, LEAST = 3.0, 0.2, 1.0
 def told(progress: Progress | bool | None, programs: int = 0) -> Iterator[RunProgress]:
     """Tells a callback of a run and of builds in this thread, where the call needs at most so many
     ``programs`` (0: that is not known); for True it is a bar."""
+    if progress is None or progress is False:  # small pairs are soon done
+        with expecting(programs):
+            yield RunProgress(None)
+        return
     with expecting(programs), contextlib.ExitStack() as stack:
         if progress is True:
             progress = stack.enter_context(contextlib.closing(ProgressBar(leave=True)))
-        run = RunProgress(None if progress is False else progress)
+        run = RunProgress(progress)
 
         def listen(build: Build) -> None:
             if not build.kept:

@@ -123,6 +123,9 @@ def align_many_with(
 ) -> tuple[NDArray[Any], Stats]:
     """`align_many` and its cost, with options that are checked, by a new aligner or one given."""
     pairs, options = of_first(pairs, options, bool(resources.progress))  # told of all cells
+    if resources.cluster is None and isinstance(pairs, list | tuple | Batch):
+        with aligners or PairAligner(options, resources) as aligner:
+            return aligner.align(pairs, resources.progress, advise=True)
     tally, stats, tables = Tally(options.scoring), Stats(), list[NDArray[Any]]()
     with ExitStack() as stack:
         parts: Any
@@ -130,8 +133,6 @@ def align_many_with(
             parts = aligned_elsewhere(pairs, options, resources, LIMITS)
         else:
             aligner = stack.enter_context(aligners or PairAligner(options, resources))
-            if isinstance(pairs, list | tuple | Batch):
-                return aligner.align(pairs, resources.progress, advise=True)
             parts = align_lists(aligner, pairs, LIMITS)
         for part in stack.enter_context(closing(parts)):
             tally_of(chain.from_iterable(part.pairs), tally)

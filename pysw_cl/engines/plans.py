@@ -14,7 +14,7 @@ from ..opencl.device import Runtime
 from ..planning import parameters
 from ..planning.facts import DeviceFacts
 from ..planning.lane_sets import LANE_SETS, LaneSet
-from ..planning.model.times import GENERIC
+from ..planning.model.times import GENERIC, Machine
 from ..planning.parameters import SPACE
 from ..planning.plan import OWN, Plan
 
@@ -25,6 +25,11 @@ AHEAD = 2  # times as many pieces has a path's grid there: its tiles are one lau
 P = TypeVar("P", bound=Plan)
 #: A plan, or overrides of some of its fields.
 Wishes = Plan | Mapping[str, Any] | None
+
+
+def _machine(runtime: Runtime) -> Machine:
+    schedulers = runtime.traits.schedulers * runtime.info.compute_units
+    return GENERIC.having(runtime.profile()[0].times).on(schedulers)
 
 
 def default_plan(runtime: Runtime) -> Plan:
@@ -38,7 +43,6 @@ def default_plan(runtime: Runtime) -> Plan:
         most = max(tuning.traceback.path_bytes, int(PATH_SHARE * runtime.facts.memory))
         pieces = AHEAD * tuning.traceback.pieces
         tuning = tuning.with_values({"traceback.path_bytes": most, "traceback.pieces": pieces})
-    times, schedulers = runtime.profile()[0].times, runtime.traits.schedulers * info.compute_units
     plan = Plan(
         device=info.name,
         lanes=info.lanes,
@@ -50,7 +54,7 @@ def default_plan(runtime: Runtime) -> Plan:
         tile_cells=usual.tile_cells * (info.compute_units if lanes.per_item is None else 1),
         traceback_tile_cells=moves,
         tuning=tuning,
-        machine=runtime.made_once("machine", lambda _: GENERIC.having(times).on(schedulers)),
+        machine=runtime.made_once("machine", _machine),
     )
     return profiled(plan, runtime)
 
