@@ -221,7 +221,9 @@ def _suits(hit: Hit, options: SearchOptions) -> bool:
     if options.min_identity is not None and (hit.identity or 0) < options.min_identity:
         return False
     columns = (hit.query_end or 0) - (hit.query_start or 0)
-    return columns / len(query) >= (options.min_coverage or 0)
+    if options.min_coverage is None:  # then nobody may have counted the columns
+        return True
+    return columns / len(query) >= options.min_coverage
 
 
 def score_of_empty(m: int, options: SearchOptions) -> int:
