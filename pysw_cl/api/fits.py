@@ -165,36 +165,38 @@ class _Fits:
         batch.again = False
         rows = align_many(batch, free_ends=tuple(ANYWHERE), output="score", **self._how)
         scores = (rows["score"] * self._scoring.scale).astype(np.int64).reshape(len(queries), count)
-        order = np.argsort(-scores, axis=1, kind="stable")
         able = (scores >= options.least).sum(axis=1).tolist()
-        separation = min(options.min_separation, len(self._target))  # no two are so far apart
-        found, left, take = (
-            dict[int, Cells](),
-            [*range(len(queries))],
-            options.k + options.k // NEAR,
-        )
+        found, left = dict[int, Cells](), list(range(len(queries)))
+        take = options.k + options.k // NEAR
         while left:
             still, letters = list[int](), min(take, count) * int(self._windows.lengths[0])
             block = max(1, ROW_LETTERS // letters)
             for start in range(0, len(left), block):
                 some = left[start : start + block]
-                after = [int(order[k, take]) if take < able[k] else None for k in some]
-                least = [
-                    options.least if one is None else int(scores[k, one])
-                    for k, one in zip(some, after, strict=True)
-                ]
-                best = [order[k, : min(take, able[k])] for k in some]
-                every = self._cells(queries[some], best, least)
-                for k, one, low, cells in zip(some, after, least, every, strict=True):
-                    if (
-                        one is not None
-                    ):  # its ends, and those of equal ones behind it, are not known
-                        cells = cells[(cells[:, 0] > low) | (cells[:, 2] <= self._first[one])]
-                    kept = found[int(queries[k])] = _apart(cells, options.k, separation)
-                    if len(kept) < options.k and one is not None:
-                        still.append(k)
+                ends = self._in_best(queries[some], scores[some], take)
+                found |= zip(queries[some].tolist(), ends, strict=True)
+                each = zip(some, ends, strict=True)
+                still += [k for k, own in each if len(own) < options.k and take < able[k]]
             left, take = still, GROWTH * take
         return found
+
+    def _in_best(self, queries: Ints, scores: Ints, take: int) -> list[Cells]:
+        """The ends of queries that are known from so many windows of each, the best by ``scores``
+        (queries x windows)."""
+        options, some, bounds = self._options, list[Ints](), list[tuple[int, int]]()
+        for order, own in zip(np.argsort(-scores, axis=1, kind="stable"), scores, strict=True):
+            able = order[own[order] >= options.least]
+            some.append(able[:take])
+            least, last = options.least, len(self._target)
+            if take < len(able):  # ends of that window, and of equal ones behind it, are not known
+                least, last = int(own[able[take]]), int(self._first[able[take]])
+            bounds.append((least, last))
+        separation = min(options.min_separation, len(self._target))  # no two are so far apart
+        every = self._cells(queries, some, [least for least, _ in bounds])
+        return [
+            _apart(cells[(cells[:, 0] > least) | (cells[:, 2] <= last)], options.k, separation)
+            for cells, (least, last) in zip(every, bounds, strict=True)
+        ]
 
     def _cells(self, queries: Ints, some: list[Ints], least: list[int]) -> list[Cells]:
         """All ends of queries, each in some windows, their own, that score at least so much."""
@@ -214,11 +216,12 @@ class _Fits:
         """The cells of last rows, as `LastRows.cells` gives them."""
         assert self._rows is not None
         (ones, own), (others, of) = (np.unique(x, return_inverse=True) for x in (query, window))
-        letters = [*self._queries.take(ones), *self._windows.take(others)]
-        sizes = np.array([*map(len, letters)])
+        sides = self._queries.take(ones), self._windows.take(others)
+        sizes = np.concatenate([side.lengths for side in sides])
         starts, of = sizes.cumsum() - sizes, of + len(ones)
         pairs = np.stack([starts[own], sizes[own], starts[of], sizes[of]], axis=1)
-        return self._rows.cells(np.concatenate(letters), pairs.astype(np.int32), least)
+        text = np.concatenate([side.text() for side in sides])
+        return self._rows.cells(text, pairs.astype(np.int32), least)
 
     def _in_turn(self, numbers: Ints, windows: Ints, least: Ints) -> Any:
         """The same, by sweeps, of long sequences."""

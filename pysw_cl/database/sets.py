@@ -77,18 +77,16 @@ def align_stars(
     for row, order in zip(rows, orders, strict=True):
         some = paths.offsets[at : at + len(row) + 1]
         at += len(row)
-        bounds = zip(every.starts[row].tolist(), every.ends[row].tolist(), strict=True)
-        letters = [every.letters[start:end] for start, end in bounds]
-        laid = _laid_out(letters, paths.runs[some[0] : some[-1]], some - some[0])
+        laid = _laid_out(every.take(row), paths.runs[some[0] : some[-1]], some - some[0])
         text, wide = laid.tobytes().decode(), laid.shape[1]
         found.append((order, [text[k : k + wide] for k in range(0, len(text), wide)]))
     return found
 
 
-def _laid_out(letters: list[Any], words: NDArray[np.uint32], offsets: Ints) -> NDArray[np.uint8]:
+def _laid_out(rows: SequenceSet, words: NDArray[np.uint32], offsets: Ints) -> NDArray[np.uint8]:
     """The rows of sequences that are aligned with the first of them, the centre, by these paths.
     There are as many columns before a letter of the centre as any sequence has letters there."""
-    runs, count, wide = runs_of(words), len(letters), len(letters[0]) + 1
+    runs, count, wide = runs_of(words), len(rows), int(rows.lengths[0]) + 1
     # column by column of all paths: which sequence, and which letters it consumes
     ops = np.repeat(runs.ops, runs.lengths)
     owner = np.repeat(np.repeat(np.arange(count), np.diff(offsets)), runs.lengths)
@@ -106,7 +104,7 @@ def _laid_out(letters: list[Any], words: NDArray[np.uint32], offsets: Ints) -> N
     number = np.arange(len(added)) - np.repeat(first, sizes)
     column[added] += number - gaps[place[added]]
     laid = np.full((count, wide - 1 + int(ends[-1])), ord("-"), np.uint8)
-    laid[owner[of_row], column[of_row]] = np.concatenate(letters)
+    laid[owner[of_row], column[of_row]] = rows.text()
     return laid
 
 

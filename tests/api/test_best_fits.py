@@ -72,6 +72,23 @@ def test_the_best_places_in_order(
             )
 
 
+@pytest.mark.parametrize(
+    "small",
+    [{"LANE_LETTERS": 20}, {"PAIRS": 3, "EACH": 1}, {"PAIR_LETTERS": 1}, {"ROW_LETTERS": 200}],
+)
+def test_however_much_is_computed_at_once(
+    small: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Long sequences are swept one by one, and others in parts; the places are the same."""
+    target = letters(3, 400) + b"A" * 60
+    queries = [letters(k, 3 + 4 * k) for k in range(7)] + [b"AAAA", target[100:130]]
+    how: dict[str, Any] = {"k": 5, "min_separation": 3, "sub_score": (2, -2), "gap_cost": (3, 1)}
+    wanted = pysw_cl.best_fits(queries, target, **how)
+    for name, value in {"WINDOWS": 30, **small}.items():
+        monkeypatch.setattr(fits, name, value)
+    assert pysw_cl.best_fits(queries, target, **how).tolist() == wanted.tolist()
+
+
 def test_symbols_and_bad_input() -> None:
     words = pysw_cl.Alphabet([f"w{k}" for k in range(64)])
     target, query = np.arange(60, dtype=np.uint8), np.arange(20, 24, dtype=np.uint8)

@@ -86,6 +86,21 @@ def test_a_guessed_score(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
             assert found.tolist() == wanted[:k]
 
 
+@pytest.mark.parametrize("times", [1, 1000])
+def test_a_guess_that_few_cells_reach(times: int, swept_for_ends: list[int]) -> None:
+    """It falls by a match at least, however large scores are, so few sweeps follow; and of most
+    cells of a sweep none is collected."""
+    query = letters(1, 1500)
+    target = bytearray(letters(2, 64_000))
+    for place in (100, 300, 500, 700, *range(2_000, 58_000, 1_000)):
+        target[place : place + 50] = query[700:750]
+    how: dict[str, Any] = {"sub_score": (times, -3 * times), "gap_cost": (3 * times, 2 * times)}
+    found = pysw_cl.best_ends(query, bytes(target), k=100, **how)
+    assert sum(cells == 1500 * 64_000 for cells in swept_for_ends) <= 3
+    wanted = pysw_cl.best_ends(query, bytes(target), k=100, engine="rowscan", **how)
+    assert found.tolist() == wanted.tolist() and found[0]["score"] >= 50 * times
+
+
 def test_ranges_and_align() -> None:
     """Coordinates are those of the whole sequences; the first end is that of `align`."""
     a, b = letters(1, 300), letters(1, 400)

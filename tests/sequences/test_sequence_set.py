@@ -64,6 +64,22 @@ def test_letters_are_bytes() -> None:
     assert texts(SequenceSet.from_arrays(memoryview(b"ACGT").cast("c"), [0, 2])) == ["AC"]
 
 
+@pytest.mark.parametrize("letters", [3, 400])
+def test_the_text_of_sequences_in_any_order(letters: int) -> None:
+    """Short ones are gathered, long ones copied; texts, bytes and arrays make the same set."""
+    rng = np.random.default_rng(letters)
+    every = ["".join(rng.choice([*"ACGT"], letters + k)) for k in range(9)]
+    arrays = [np.frombuffer(text.encode(), np.uint8) for text in every]
+    order = rng.integers(0, 9, 20)
+    for given in (every, [text.encode() for text in every], arrays, [*arrays[:3], *every[3:]]):
+        some = SequenceSet.from_sequences(given).take(order)
+        assert some.text().tobytes().decode() == "".join(every[k] for k in order)
+    with pytest.raises(SequenceError, match="sequence number 1 "):
+        SequenceSet.from_sequences([arrays[0], arrays[1][:0]])
+    with pytest.raises(SequenceError, match="sequence number 1 "):
+        SequenceSet.from_sequences([arrays[0], arrays[1].astype(np.int64)])
+
+
 def test_saved_sets_are_mapped(tmp_path: Path) -> None:
     some = SequenceSet.from_sequences(TEXTS)[1:]
     named = pysw_cl.read_sequences(_fasta(tmp_path))
