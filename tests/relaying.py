@@ -215,7 +215,7 @@ def main(seconds: float, seed: int, named: str = "") -> None:
     for name in () if named else ("done", "tell"):
         hangs(rng, devices, name)
     until = time.monotonic() + seconds
-    while time.monotonic() < until:
+    while time.monotonic() < until or faults[0] < 2:  # on a busy machine, too
         faulthandler.dump_traceback_later(SLOW, exit=True)
         tiles += compared(rng, devices)
         cases += 1

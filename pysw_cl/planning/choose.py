@@ -231,8 +231,9 @@ def _follow(given: Given, m: int, n: int) -> bool:
 
 
 def pipeline_slots(plan: Plan) -> int:
-    """Tiles of a pipeline that have memory at once: running, begun, or just taken out."""
-    return plan.tuning.pipeline.depth + plan.tuning.pipeline.more
+    """Tiles of a pipeline that have memory at once: running, begun, or just taken out, one each at
+    least."""
+    return max(3, plan.tuning.pipeline.depth + plan.tuning.pipeline.more)
 
 
 def pipeline_lines(plan: Plan, apart: bool = False) -> int:

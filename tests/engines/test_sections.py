@@ -152,6 +152,16 @@ def test_cells_that_two_sections_collect_are_told_once() -> None:
     assert len(np.unique(found[["query_end", "target_end"]])) == len(found)
 
 
+def test_cells_that_sections_share_are_not_too_many(swept: Any) -> None:
+    """Where there is room for all cells, each is collected once, so no tile is halved for them."""
+    a, b = _random(6, 9000, 60)
+    near: dict[str, Any] = {"sub_score": (2, -1), "gap_cost": (0, 1), "min_separation": 10, "k": 3}
+    plan = SMALL | {"sections.least_columns": 1, "sections.first_overlap": 1}
+    found = pysw_cl.best_ends(a, b, plan=plan, **near)
+    assert found.tolist() == pysw_cl.best_ends(a, b, plan=WITHOUT, **near).tolist()
+    assert len(swept) <= 4
+
+
 @pytest.mark.parametrize("free", [(True, True, False, False), True])
 def test_global_with_a_free_target(swept: Any, free: Any) -> None:
     a, b = _random(8, 120, 6000)

@@ -70,7 +70,9 @@ class WavefrontEngine(Engine):
     def tile(self, job: TileJob, capacity: int = 0) -> TileResult:
         """Compute one tile; see :class:`pysw_cl.tiles.tile.TileJob`.  ``capacity``: at most so many
         cells are collected; 0: as many as the job asks for."""
-        execution = self.execution(job)
+        # where all fit, each is collected once, and sections share columns
+        cuts = capacity < job.size[0] * job.size[1]
+        execution = self.execution(job, cuts)
         while isinstance(execution, InSections) and (capacity or not execution.tile.collects):
             done = persistently(self, partial(self._in_sections, execution, job, capacity))
             if done is not None:
