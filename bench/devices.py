@@ -3,6 +3,8 @@
 
     python bench/devices.py [--devices 0:0,0:1] [--most LETTERS] [--json FILE]
 
+A GPU and a CPU compute only pairs of many rounds of strips together, so the others are left out.
+
 Calls take turns, in one process, and times are medians; the first call of each is not counted.  The
 results on all devices are those on one, to the last letter.  Bars are for so many NVIDIA H100; exit
 code 1 where one is missed.  Queries of more letters than 12 million take minutes (--most).
@@ -43,6 +45,8 @@ CASES: tuple[tuple[str, int, int, dict[str, Any], dict[int, float]], ...] = (
 CHANGED = {"random": 1.0, "similar": 0.05, "distant": 0.5, "row scan": 1.0}
 #: How many times as long as the score a path takes at most, on all devices.
 PATHS = {"similar": 1.12, "distant": 1.2}
+#: How many times a GPU's speed it has with a CPU, from so many letters on, which has that share.
+BESIDE, BESIDE_LETTERS, BESIDE_SHARE = 1.01, 12_000_000, 0.01
 
 
 def pair_of(kind: str, m: int, n: int) -> tuple[str, str]:
@@ -62,9 +66,13 @@ def key(found: Any) -> tuple[Any, ...]:
 
 def rows_of(args: argparse.Namespace) -> Iterator[Row]:
     names = {"one": args.devices.split(",")[0], "all": args.devices}
+    kinds = [get_runtime(one).info.kind for one in args.devices.split(",")]
+    beside = kinds[0] != kinds[-1]
     scores = dict[str, float]()
     for kind, m, n, options, bars in CASES:
         if m > args.most or not kind.startswith(args.only):
+            continue
+        if beside and (m < BESIDE_LETTERS or not kind.startswith("random")):
             continue
         a, b = pair_of(kind, m, n)
         seconds: dict[str, list[float]] = {name: [] for name in names}
@@ -79,8 +87,13 @@ def rows_of(args: argparse.Namespace) -> Iterator[Row]:
             raise WrongResult(f"{kind} {m} x {n}: {results}")
         one, every = (median(seconds[name]) for name in names)
         speed = m * n / every / 1e12
-        bar, content = bars.get(len(args.devices.split(",")), 0.0), kind.partition(",")[0]
+        content = kind.partition(",")[0]
+        bar = BESIDE if beside else bars.get(len(kinds), 0.0)
         missed = " missed" if one / every < bar else ""
+        if beside:
+            share = sum(n for name, n in results["all"].stats.cells.items() if "vector" in name)
+            share /= m * n
+            missed += f", {share:.2%} on the CPU{' missed' * (share < BESIDE_SHARE)}"
         if options["output"] == "score":
             scores[content] = every
         elif content in scores and n == m:

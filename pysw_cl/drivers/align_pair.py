@@ -19,6 +19,7 @@ from ..planning.path_grid import special_lines
 from ..planning.plan import Plan
 from ..results.stats import Stats
 from ..scoring.precision import UNREACHABLE
+from ..tiles.beside import SweepBeside, columns_of_helper
 from ..tiles.contract import Engine, HeldFound, persistently
 from ..tiles.edges import EdgeArray
 from ..tiles.slabs import SweepResult, TileMap
@@ -190,11 +191,12 @@ class Search:
         want, limits = problem.aim(self.prune, None if second else self.job.beat, least)
         grid, compresses, ends = None, False, None
         wants_path = self.job.output == "path"
+        beside = (0, 0) if second else columns_of_helper(self.engine, problem, limits)
         if wants_path and not second and self.engine.in_boxes(problem):
             side = self.engine.plan.tuning.boxes.side(0, alone=True)
             self.engine.expect_path(problem, (min(m, side), min(n, side)))
         elif wants_path:
-            grid, compresses = self._grid(shape, limits.bound is not None)
+            grid, compresses = self._grid(shape, limits.bound is not None, beside[0] > 0)
             self.engine.expect_path(problem, grid.steps((m, n)))
             edges = grid.saving()
             if second and problem.is_local:
@@ -203,21 +205,26 @@ class Search:
                 ends = [EdgeArray(n), EdgeArray(m)]
                 edges = replace(edges, bottom=ends[0], right=ends[1])
         tell = self.progress.sweep()
-        result = sweep(self.engine, problem, edges, want, limits, shape=shape, progress=tell)
+        if beside[0]:
+            whole = self.engine, *beside, problem, edges, want, limits, tell
+            result = SweepBeside(*whole).run()
+        else:
+            result = sweep(self.engine, problem, edges, want, limits, shape=shape, progress=tell)
         self.stats.add_cost(result)
         self.stats.pruned, tiles = result.pruned_cells, result.tile_map((m, n))
         return Swept(problem.best_end(result.hits), tiles, grid, result, compresses, ends)
 
-    def _grid(self, shape: tuple[int, int], pruned: bool) -> tuple[SweptGrid, bool]:
+    def _grid(self, shape: tuple[int, int], pruned: bool, beside: bool) -> tuple[SweptGrid, bool]:
         """The grid of special rows and columns for tiles of this shape, and is it compressed?  Only
-        if it can have more lines then."""
+        if it can have more lines then, all of one device (not ``beside`` another one)."""
         (m, n), tuning = self.problem.shape, self.engine.plan.tuning.traceback
         if self.job.second_best:  # tiles that have to be searched again are small, then
             tuning = replace(tuning, least_side=max(1, tuning.least_side // SMALLER))
         if max(m, n) < 2 * tuning.least_side:  # one piece
             return SweptGrid.over(self.problem.edges, [0, m], [0, n]), False
         shared = self.engine.devices > 1 and self.engine.piped_rows(self.problem, m)
-        fits = None if shared else partial(self.engine.compresses, self.problem.scoring, m, n)
+        alone = not shared and not beside
+        fits = partial(self.engine.compresses, self.problem.scoring, m, n) if alone else None
         rows, columns, compresses = special_lines(self.engine.plan, m, n, shape, fits, tuning)
         if shared and (piped := self.engine.piped_rows(self.problem, m, len(rows) - 1, pruned)):
             rows = [0, *piped.cuts(m), m]  # where tiles end

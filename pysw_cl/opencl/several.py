@@ -47,10 +47,10 @@ def devices_of(device: Any) -> list[Any]:
     return [_leaving(fed, one) for one in found]
 
 
-def alike(device: Any, equal: bool = False) -> list[Runtime]:
+def alike(device: Any, equal: bool = False) -> tuple[list[Runtime], Runtime | None]:
     """The runtimes of the first one of `devices_of`, and of those that are like it: all that
-    ``device`` names have to be, but for the size of GPUs, unless it has to be ``equal``, too.
-    Raises DeviceError."""
+    ``device`` names have to be, but for the size of GPUs, unless it has to be ``equal``, too.  And
+    a CPU beside a GPU, if there is one.  Raises DeviceError."""
     found, every = devices_of(device), named_apart(device) == ["all"]
     first = found[0]
 
@@ -58,15 +58,18 @@ def alike(device: Any, equal: bool = False) -> list[Runtime]:
         whole = equal or every or one.info.kind == "cpu"
         return one.info.kind, *([one.facts] if whole else [one.traits.lanes, one.traits.schedulers])
 
+    cpus = [one for one in found if one.info.kind == "cpu" and first.info.kind == "gpu"]
+    found = [one for one in found if one not in cpus]
     some = [one for one in found if kind(one) == kind(first)]
     if not every and len(some) < len(found):
         other = next(one for one in found if one not in some)
         both = " and ".join(f"{one.info.index} ({one.info.name})" for one in (first, other))
         raise DeviceError(
             f"{both} are not alike, and one pair is computed by GPUs with the same lanes, or CPUs "
-            "of one size: name only such devices, or 'all', which takes those like the first one"
+            "of one size, or one of these GPUs and a CPU: name only such devices, or 'all', which "
+            "takes those like the first one"
         )
-    return some
+    return some, cpus[0] if cpus else None
 
 
 def meant(device: Any) -> tuple[Runtime, int]:
@@ -78,7 +81,7 @@ def meant(device: Any) -> tuple[Runtime, int]:
     counted = re.fullmatch(r"\s*([1-9]\d{0,3})\s*x\s*(\S.*)", name, re.IGNORECASE)
     one, count = (counted[2], int(counted[1])) if counted else (device, 1)
     try:
-        found = [get_runtime(one)] if named_apart(one) is None else alike(one, equal=True)
+        found = [get_runtime(one)] if named_apart(one) is None else alike(one, equal=True)[0]
         said = f"nobody has measured {found[0].info.name}"
     except DeviceError as error:
         said, name = str(error), one.strip().lower() if isinstance(one, str) else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import lcm
-from typing import Any
+from typing import Any, TypeVar
 
 from .execution import ByRows, InParts, InSections, InStrips, TileExecution
 from .facts import DeviceFacts, Share
@@ -22,6 +22,8 @@ from .program import (
 )
 from .sections import Sections, filling, first_overlap, sections_of, sooner_by_rows, span
 from .sizes import bus_bytes, sharing_warps, warps_of
+
+P = TypeVar("P", bound=Plan)
 
 
 def choose(tile: TileShape, given: Given) -> TileExecution:
@@ -159,12 +161,19 @@ def pipeline_rows(given: Given, m: int, n: int, pieces: int = 1) -> TileRows | N
     return TileRows(-(-at_once // (plan.tuning.pipeline.depth * quantum)) * quantum, quantum)
 
 
+def with_channels(plan: P) -> P:
+    """A plan of a device whose edges are copied while it computes: each tile of its pipelines has a
+    queue, and drivers have few channels to a device, where copies wait for launches before them."""
+    own = plan.tuning.pipeline
+    less = replace(own, depth=min(own.depth, own.relay_depth))
+    return replace(plan, tuning=replace(plan.tuning, pipeline=less))
+
+
 def _as_one(given: Given) -> Given:
     """Several devices as if they were one with as many groups and schedulers."""
-    plan, own, B = given.plan, given.plan.tuning.pipeline, sum(one.groups for one in given.shares)
-    tuning = replace(plan.tuning, pipeline=replace(own, depth=min(own.depth, own.relay_depth)))
+    plan, B = with_channels(given.plan), sum(one.groups for one in given.shares)
     machine = plan.machine.on(round(B / plan.B * plan.machine.schedulers))
-    plan = replace(plan, B=B, machine=machine, tuning=tuning)
+    plan = replace(plan, B=B, machine=machine)
     low = low_strips(plan, given.alike_rows) if given.alike_rows else None
     return replace(given, plan=low or plan, shares=())
 
@@ -228,6 +237,28 @@ def _follow(given: Given, m: int, n: int) -> bool:
         return False
     # unless it is too thin for strips of all groups
     return n >= given.plan.pipeline_lag or not _is_cut(given, m, n)
+
+
+def columns_beside(plan: Plan, other: Plan, m: int, n: int) -> tuple[int, int]:
+    """How many of the last columns of m x n cells a device with the ``other`` plan computes beside
+    the one that sweeps them in a pipeline, in strips of how many rows; no columns if too little
+    time is saved.
+
+    The right edge of what the faster one computes comes round by round of its strips, so the other
+    one is a round behind, and the faster one does what is left.  In a round both have equally many
+    rows."""
+    if None in (one.machine.known(one.engine) for one in (plan, other)):
+        return 0, 0
+    own, tuning = in_mixed_lanes(plan) or plan, plan.tuning.sweep
+    rows, seconds = (own.for_size(m, n) or own).device_rows, own.least_cost(m, n)
+    pace = m * n / other.least_cost(m, n)  # cells a second
+    wide = pace * seconds / (-(-m // rows) * rows)
+    columns = int(wide / (1 + wide / n))
+    if not 0 < columns < n or rows >= m:
+        return 0, 0
+    taken = own.least_cost(m, n - columns) + own.least_cost(rows, columns)
+    high = int(tuning.beside_seconds * pace / columns)
+    return columns * (taken < seconds * (1 - tuning.beside_share)), max(other.strip_rows, high)
 
 
 def pipeline_slots(plan: Plan) -> int:

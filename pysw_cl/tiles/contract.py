@@ -72,6 +72,8 @@ class Engine:
     watch: Any = None
     #: Devices that compute the tiles of its pipelines in turn, or those of its `executor`.
     devices: int = 1
+    #: The engine of a slower device that takes a part of large matrices.
+    helper: Engine | None = None
     #: What these computed when (None: that is not noted), what they do now, and their names.
     spans: list[Span] | None = None
     stage: str = "sweep"

@@ -7,14 +7,17 @@ is the same for every engine.  Cells are counted from 1."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import InternalError
 from ..scoring.precision import UNREACHABLE, UNREACHABLE_BELOW
 
 Ints = NDArray[np.int32]
@@ -221,6 +224,67 @@ class EdgeArray(Source):
 
     def h_at(self, cell: int) -> int:
         return self.cells.h_at(cell)
+
+
+class EdgePipe(EdgeArray):
+    """An edge that streams from one thread to another: ``read`` waits for its cells.
+
+    ``close`` wakes a waiting reader, whose ``read`` raises the error that ``close`` was given."""
+
+    read_h, h_at = Source.read_h, Source.h_at
+
+    def __init__(self, length: int) -> None:
+        super().__init__(length)
+        self._done = 0
+        self._error: BaseException | None = None
+        self._changed = threading.Condition()
+
+    def write(self, start: int, edge: Edge | DeviceEdge) -> None:
+        """Take the next segment and wake the reader."""
+        with self._changed:
+            if start != self._done:
+                raise InternalError(f"edge segment at {start} arrived out of order")
+            super().write(start, edge)
+            self._done = start + len(edge)
+            self._changed.notify_all()
+
+    def close(self, error: BaseException) -> None:
+        """No more cells will come; readers that wait for some get ``error``."""
+        with self._changed:
+            self._error = error
+            self._changed.notify_all()
+
+    def ready(self, start: int, stop: int) -> bool:
+        """Would ``read`` return these cells, or raise, without waiting?"""
+        with self._changed:
+            return self._done >= stop or self._error is not None
+
+    def read(self, start: int, stop: int) -> Edge:
+        """Cells ``start+1 .. stop``; waits for them, or raises the error given to ``close``."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._done >= stop or self._error is not None)
+            if self._done < stop:
+                assert self._error is not None
+                raise self._error
+            return super().read(start, stop)
+
+
+@dataclass(frozen=True)
+class Part(Source):
+    """A part of an edge, from cell ``first + 1`` on, as a source and as a sink."""
+
+    of: Any
+    first: int
+    #: Where several threads write parts of it.
+    lock: Any = field(default_factory=nullcontext)
+
+    def read(self, start: int, stop: int) -> Edge:
+        found: Edge = self.of.read(self.first + start, self.first + stop)
+        return found
+
+    def write(self, start: int, edge: Edge | DeviceEdge) -> None:
+        with self.lock:
+            self.of.write(self.first + start, edge)
 
 
 @dataclass(frozen=True)

@@ -27,14 +27,13 @@ from contract_engines import (
     row_of,
     run_sweep,
 )
-from edge_pipe import EdgePipe
 from helpers import match_scoring, random_pair, random_scoring, tune
 
 from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.errors import InternalError
 from pysw_cl.scoring.precision import UNREACHABLE, UNREACHABLE_BELOW
 from pysw_cl.sequences.view import Codes, View
-from pysw_cl.tiles.edges import Border, Edge, EdgeArray, Edges, Source
+from pysw_cl.tiles.edges import Border, Edge, EdgeArray, EdgePipe, Edges, Source
 from pysw_cl.tiles.graph import Rectangle
 from pysw_cl.tiles.sweep import sweep
 from pysw_cl.tiles.tile import Want

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 from contract_engines import assert_edge, assert_tile, make_engine, random_job
-from edge_pipe import EdgePipe
 from helpers import device_has, fault, match_scoring, spy, tune
 from pipelining import Seen, both, by_size, chains, every_plan, least_rows, letters, plan_of
 from saving import MODES, key, turned
@@ -27,7 +26,7 @@ from pysw_cl.errors import DeviceError, RecomputedWarning
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.sequences.view import View
 from pysw_cl.tiles.contract import Engine
-from pysw_cl.tiles.edges import Edge, EdgeArray, Edges, Source
+from pysw_cl.tiles.edges import Edge, EdgeArray, EdgePipe, Edges, Source
 from pysw_cl.tiles.graph import Rectangle, SweepState
 from pysw_cl.tiles.slabs import Slab, Slabs, SweepResult
 from pysw_cl.tiles.sweep import sweep

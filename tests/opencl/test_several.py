@@ -85,11 +85,12 @@ OTHERS: dict[str, Callable[[Any], Any]] = {
 BAD = ["1:0,1:0", "0:1,1:0", "1:0,7:7", "1:0,", ",", [], (), ["1:0", ["1:1"]]]
 
 
-@pytest.mark.parametrize("device", ["0:0,1:0", ["1:0", "0:0"]])
+@pytest.mark.parametrize("device", ["0:0,0:1", ["0:0", "0:1"]])
 @pytest.mark.parametrize("name", PAIRS)
 def test_a_pair_on_devices_that_are_not_alike(machine: Machine, name: str, device: Any) -> None:
-    two_platforms(machine)
-    first, other = "1:0 (H200)", "0:0 (pthread)"
+    cpus = fake(CPU, "pthread", 16), fake(CPU, "small", 4)
+    machine(fake_platform("Portable Computing Language", *cpus))
+    first, other = "0:0 (pthread)", "0:1 (small)"
     said = re.escape(f"{first} and {other} are not alike") + ".*name only such devices"
     with pytest.raises(DeviceError, match=said):
         PAIRS[name](device)
@@ -98,9 +99,9 @@ def test_a_pair_on_devices_that_are_not_alike(machine: Machine, name: str, devic
 def test_gpus_of_different_sizes_have_shares(machine: Machine) -> None:
     """Columns take as long on both; of those that are named by "all" the first kind is used."""
     two_platforms(machine)
-    found = alike(["1:1", "1:0"])
-    assert [one.info.name for one in found] == ["T4", "H200"]
-    assert [one.info.name for one in alike("all")] == ["H200"]
+    found, helper = alike(["1:1", "1:0"])
+    assert [one.info.name for one in found] == ["T4", "H200"] and helper is None
+    assert [one.info.name for one in alike("all")[0]] == ["H200"]
     plans = [default_plan(one) for one in found]
     few, many = (share.groups for share in shares_of(found, plans[0]))
     assert plans[0].B < plans[1].B and (few, many) == pytest.approx(
@@ -110,6 +111,14 @@ def test_gpus_of_different_sizes_have_shares(machine: Machine) -> None:
     assert [share.groups for share in shares_of(found, fixed)] == [7, 7]
     with pytest.raises(DeviceError, match="not alike"):
         alike(["1:1", "1:0"], equal=True)
+
+
+@pytest.mark.parametrize("device", ["0:0,1:0", ["1:0", "0:0"], ["0:1", "2:0"]])
+def test_a_cpu_beside_a_gpu(machine: Machine, device: Any) -> None:
+    two_platforms(machine)
+    found, helper = alike(device)
+    assert [one.info.kind for one in found] == ["gpu"] and helper is not None
+    assert helper.info.kind == "cpu" and helper.info.compute_units == 15
 
 
 @pytest.mark.parametrize("name", [*PAIRS, *OTHERS])

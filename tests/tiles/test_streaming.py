@@ -8,13 +8,12 @@ from threading import Condition, Thread
 import numpy as np
 import pytest
 from contract_engines import assert_edge, make_engine
-from edge_pipe import EdgePipe
 from helpers import match_scoring, random_pair
 
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.sequences.view import View
 from pysw_cl.tiles.contract import Engine
-from pysw_cl.tiles.edges import Border, EdgeArray, Edges
+from pysw_cl.tiles.edges import Border, EdgeArray, EdgePipe, Edges
 from pysw_cl.tiles.graph import Rectangle
 from pysw_cl.tiles.slabs import SweepResult
 from pysw_cl.tiles.sweep import sweep

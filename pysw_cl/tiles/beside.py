@@ -1,0 +1,172 @@
+"""The last columns of a matrix, computed by a slower device meanwhile (docs/algorithm.md, A CPU
+beside a GPU):
+
+             0                     columns                       n
+          0  +------------------------------------------+--------+
+             |                                          | helper |
+             |            the engine, first             +--------+
+             |                                          | engine |
+          m  +------------------------------------------+--------+
+
+The helper takes strips from the top, each when the right edge of the first part has come so far.
+When the engine has computed the first part it takes what is left of the second one.  So it waits
+for a strip at most, however fast the helper is, and if that fails it does all of its work."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from ..errors import DeviceError, RecomputedWarning, Stopped, warn
+from ..planning.choose import columns_beside
+from ..sequences.kmers import related
+from .contract import Engine
+from .edges import EdgeArray, EdgePipe, Edges, Part, Sink, Source
+from .graph import Progress, Rectangle
+from .slabs import SweepResult
+from .sweep import sweep
+from .tile import Area, Hits, Limits, Want
+
+
+def columns_of_helper(engine: Engine, whole: Rectangle, limits: Limits) -> tuple[int, int]:
+    """How many of the last columns of a matrix the engine's helper computes, and in strips of how
+    many rows; no columns where nothing is gained, as where much is pruned."""
+    (m, n), helper = whole.shape, engine.helper
+    if helper is None or engine.piped_rows(whole, m) is None:
+        return 0, 0
+    columns, rows = columns_beside(engine.plan, helper.plan, m, n)
+    pruned = columns and limits.bound is not None and whole.floor is not None
+    if pruned and related(whole.query.read(0, m), whole.target.read(0, n)):
+        return 0, 0
+    return columns, rows
+
+
+class SweepBeside:
+    """A sweep of a matrix by an engine and its helper, which computes strips of so many ``rows`` of
+    the last ``columns``.  The other arguments are those of `sweep`."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        columns: int,
+        rows: int,
+        whole: Rectangle,
+        edges: Edges,
+        want: Want,
+        limits: Limits,
+        progress: Progress,
+    ) -> None:
+        self._engine, self._rows, self._spans = engine, rows, engine.spans
+        self._whole, self._edges, self._want, self._limits = whole, edges, want, limits
+        self._shape, self._progress, self._first = whole.shape, progress, whole.shape[1] - columns
+        #: The right edge of the first part; is that computed, or never will be?
+        self._right, self._over = EdgePipe(len(whole.query)), threading.Event()
+        #: How many rows of the second part are done, and the edge below them.
+        self._done = 0
+        self._above: Source = Part(edges.top, self._first)
+        #: What the parts found; several threads write to special rows.
+        self._found, self._lock = list[tuple[Area, SweepResult]](), threading.Lock()
+
+    def run(self) -> SweepResult:
+        m, n = self._shape
+        with ThreadPoolExecutor(1, "helper") as thread:
+            strips = thread.submit(self._strips)
+            try:
+                self._sweep(self._engine, Area(0, m, 0, self._first), right=self._right)
+            finally:
+                self._over.set()
+                self._right.close(Stopped("the first part is not computed"))
+            strips.result()
+        if self._done < m:
+            self._sweep(self._engine, Area(self._done, m, self._first, n))
+        result, count = SweepResult(), self._want.count
+        for area, found in self._found:
+            cells = result.hits.some, found.hits.moved(area.row, area.column)
+            result.hits = Hits(np.concatenate(cells), count)
+            for of in (found.tops, found.skipped):
+                moved = {_in(area, part): value for part, value in of.items()}
+                of.clear()
+                of.update(moved)
+            result.add(found)
+        return result
+
+    def _strips(self) -> None:
+        """Compute strips of the second part until the first one is done, or the helper fails."""
+        helper, engine, (m, n) = self._engine.helper, self._engine, self._shape
+        assert helper is not None
+        helper.failures, helper.stage = engine.failures, engine.stage
+        try:
+            while self._done < m and not self._over.is_set():
+                end = min(m, self._done + self._rows)
+                self._right.read(end - 1, end)
+                below = EdgeArray(n - self._first)
+                self._sweep(helper, Area(self._done, end, self._first, n), below)
+                self._done, self._above = end, below
+        except Stopped:
+            return
+        except DeviceError as error:
+            name = helper.plan.device
+            engine.failures.failed.append(name)
+            warn(f"{name} failed, others go on: {error}", RecomputedWarning)
+
+    def _sweep(
+        self, engine: Engine, area: Area, below: Sink | None = None, right: Sink | None = None
+    ) -> None:
+        """Sweep a part of the matrix, with these sinks and its parts of the special lines."""
+        whole, edges, (m, n), (row, end, column, stop) = self._whole, self._edges, self._shape, area
+        corner, above = edges.corner, (edges.top, edges.left)
+        if column:
+            corner = self._right.h_at(row - 1) if row else edges.top.h_at(column - 1)
+            above = self._above, Part(self._right, row)
+        rows = {
+            at - row: Part(line, column, self._lock)
+            for at, line in edges.rows.items()
+            if row < at <= end
+        }
+        columns = {
+            at - column: Part(line, row) if row else line
+            for at, line in edges.columns.items()
+            if column < at <= stop
+        }
+        bound = self._limits.bound
+        if bound is not None:
+            bound = replace(bound, row=bound.row - row, column=bound.column - column)
+        if column:
+            engine.spans = None if self._spans is None else []
+        given = Edges(corner, *above, below, right, rows, columns)
+        found = sweep(
+            engine,
+            whole.inside(area),
+            given,
+            replace(self._want, where=_where(self._want.where, end == m, stop == n)),
+            Limits(bound, beyond=(m - end, n - stop)),
+            shape=engine.plan.tile_shape(*area.shape),
+            progress=partial(self._tell, m * column) if engine is self._engine else None,
+        )
+        self._found.append((area, found))
+        if column and self._spans is not None:
+            spans = engine.spans or ()
+            self._spans.extend(one._replace(area=one.area and _in(area, one.area)) for one in spans)
+            engine.spans = self._spans
+
+    def _tell(self, before: int, done: int, total: int) -> None:
+        m, n = self._shape
+        self._progress(before + done + self._done * (n - self._first), m * n)
+
+
+def _where(where: str, last_row: bool, last_column: bool) -> str:
+    """Where the best cells of the matrix are, in a part that has its last row or column or both."""
+    if where == "all" or (last_row and last_column):
+        return where
+    own = "last_row" if last_row else "last_column"
+    return own if where in (own, "border") and (last_row or last_column) else "none"
+
+
+def _in(area: Area, part: Area) -> Area:
+    """An area that is counted in another one, as one of the matrix."""
+    rows, columns = part.row + area.row, part.column + area.column
+    return Area(rows, rows + part.shape[0], columns, columns + part.shape[1])
