@@ -234,8 +234,7 @@ def _narrow(values: Ints) -> tuple[int, bytes]:
 
 def pack_edge(edge: Edge) -> bytes:
     """An edge of at least one cell, compressed; differences wrap, so nothing is lost."""
-    step, gap = np.zeros_like(edge.h), edge.h - edge.x
-    np.subtract(edge.h[1:], edge.h[:-1], out=step[1:])
+    step, gap = np.diff(edge.h, prepend=edge.h[:1]), edge.h - edge.x
     (wide_step, steps), (wide_gap, gaps) = _narrow(step), _narrow(gap)
     return _EDGE.pack(int(edge.h[0]), wide_step, wide_gap) + pack_bytes(steps + gaps)
 

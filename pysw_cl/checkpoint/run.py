@@ -259,12 +259,11 @@ class SavingEngine(Engine):
             return None
         file, facts = self._saved[number]
         edges: dict[str, Edge] = {}
-        try:
+        with suppress(DamagedFile):
             for side, length in facts["edges"].items():
                 edges[side] = StoredEdge(f"{number} {side}", [(0, file)]).read(0, length)
-        except DamagedFile:
-            return None
-        return result_of(facts, edges)
+            return result_of(facts, edges)
+        return None
 
 
 def result_facts(result: TileResult) -> tuple[dict[str, Any], dict[str, Edge]]:

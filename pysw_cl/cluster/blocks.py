@@ -160,8 +160,7 @@ class Block:
         if len(tile.query):
             return Rectangle(View(tile.query), View(tile.target), tile.scoring, tile.floor)
         _, problem = _job_at(place.folder, place.job, place.minus, place.beat)
-        whole = Rectangle(problem.query, problem.target, problem.scoring, problem.floor)
-        return whole.inside(self.area)
+        return problem.inside(self.area)
 
     def edges(self) -> tuple[Edge, Edge]:
         """The cells above it, and those to its left."""

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from itertools import chain, pairwise, product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from ..drivers.problem import FoundPath
 from ..drivers.resources import AlignResources
 from ..errors import ClusterError
 from ..planning.facts import DeviceFacts
-from ..planning.geometry import cuts
+from ..planning.geometry import cuts, lengths
 from ..planning.model.several import Cluster, ways_left
 from ..planning.plan import Plan
 from ..planning.program import Given, Seen
@@ -172,9 +172,8 @@ class OnWorkers:
         self._workers, self._place = strand.workers, strand.place(of)
         #: By the first row and column of each block, cells that are computed one after the other
         #: from there on; of those that are ready the one with most is next.
-        rows, columns = pairwise(where.rows), pairwise(where.columns)
-        widths = [end - start for start, end in columns]
-        ways = ways_left([[(end - start) * width for width in widths] for start, end in rows])
+        heights, widths = lengths(where.rows), lengths(where.columns)
+        ways = ways_left([[height * width for width in widths] for height in heights])
         every = zip(product(where.rows[:-1], where.columns[:-1]), chain(*ways), strict=True)
         self._ways = {place: int(cells) for place, cells in every}
         #: The files of blocks that earlier runs have computed.

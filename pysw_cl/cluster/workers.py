@@ -167,9 +167,8 @@ def worker() -> str:
 
 def address() -> str:
     """The address of this worker, or its name where it has none."""
-    dask = sys.modules.get("distributed")
-    with suppress(ValueError):
-        return worker() if dask is None else str(dask.get_worker().address)
+    with suppress(KeyError, ValueError):  # Dask is not there, or this is none of its workers
+        return str(sys.modules["distributed"].get_worker().address)
     return worker()
 
 

@@ -131,17 +131,15 @@ def check_alphabet(given: Any, wanted: Any, what: str) -> None:
     """Raise SequenceError for a sequence of another `Alphabet` than the scores are for."""
     if given == wanted:
         return
+    wrong = f"and sub_score is for {wanted}"
     if given is None:
-        raise SequenceError(
-            f"the {what} is a sequence of plain letters, and sub_score is for {wanted}; its "
-            "method sequence makes sequences of that"
+        wrong += "; its method sequence makes sequences of that"
+    elif wanted is None:
+        wrong = (
+            "where plain letters are expected; in comparisons give sub_score=(matrix, alphabet), "
+            "or alphabet.scores(match, mismatch)"
         )
-    if wanted is None:
-        raise SequenceError(
-            f"the {what} is a sequence of {given}, where plain letters are expected; in "
-            "comparisons give sub_score=(matrix, alphabet), or alphabet.scores(match, mismatch)"
-        )
-    raise SequenceError(f"the {what} is a sequence of {given}, and sub_score is for {wanted}")
+    raise SequenceError(f"the {what} is a sequence of {given or 'plain letters'}, {wrong}")
 
 
 def _check_line(letters: Any, what: str) -> None:
@@ -178,9 +176,7 @@ def as_sequence(
         if check:
             check_letters(given.read(), what)
         return given
-    letters = _raw_letters(x, what, alphabet)
-    if check:
-        check_letters(letters, what)
+    letters = (as_letters if check else _raw_letters)(x, what, alphabet)
     name = description = ""
     metadata = getattr(x, "metadata", None)
     if isinstance(metadata, dict):

@@ -89,8 +89,7 @@ def coded(
     most = m * max(abs(of.highest), abs(of.lowest)) + 3 * of.gap_open + (m + n + 2) * of.gap_extend
     if most >= _EXACT[submat.dtype]:
         raise NotOurs("totals")
-    table = np.empty(len(submat), np.uint8)
-    table[symbols] = np.arange(len(symbols), dtype=np.uint8)
+    table = (there.cumsum() - 1).astype(np.uint8)
     return Coded([table[one] for one in indices], of, unit, atol)
 
 

@@ -139,14 +139,11 @@ def _encoded(seqs: list[Any], sub_score: Any, gap_cost: Any, atol: Any) -> tuple
     codes, there = np.frombuffer(text, np.uint8), np.zeros(256, np.bool_)
     for start in range(0, len(codes), PIECE):
         there |= np.bincount(codes[start : start + PIECE], minlength=256) > 0
-    distinct = there.nonzero()[0]
-    symbols: Any = distinct.astype(np.uint8).tobytes()
-    if kind is str:
-        symbols = symbols.decode("ascii")
-    coded = encoded([kind(symbols)], sub_score, gap_cost, atol, longest)
-    table = np.zeros(256, np.uint8)
-    table[distinct] = LETTERS[coded.ranks[0]]
-    return Batch.joined(text.translate(table.tobytes()), bounds), coded
+    symbols = there.nonzero()[0].astype(np.uint8).tobytes()
+    each = symbols.decode("ascii") if kind is str else kind(symbols)
+    coded = encoded([each], sub_score, gap_cost, atol, longest)
+    table = bytes.maketrans(symbols, LETTERS[coded.ranks[0]].tobytes())
+    return Batch.joined(text.translate(table), bounds), coded
 
 
 def _together(seqs: list[Any]) -> tuple[type, bytes] | None:

@@ -102,10 +102,13 @@ def _aligned(coded: Coded, local: bool, ends: Any, path: bool, device: Any) -> F
         scoring.bounds.check_range(sizes[0], sizes[1], mode)
     except RangeError:
         raise NotOurs("totals") from None
-    if (small := _small(coded, mode, free, ends, path, device)) is not None:
+    query, target = coded.letters(0), coded.letters(1)
+    codes = View(scoring.query_encoding[query]), View(scoring.target_encoding[target])
+    problem = Problem.of(*codes, scoring, mode, FreeEnds(*free))
+    if (small := _small(problem, ends, path, device)) is not None:
         return small
     options, resources = _options(scoring, mode, free, path), AlignResources(device=device)
-    found = align_with(coded.letters(0), coded.letters(1), options, resources, quiet=True)
+    found = align_with(query, target, options, resources, quiet=True)
     if found.runs is None:
         return int(found.score), None
     span: Any = found.query_start, found.query_end, found.target_start, found.target_end
@@ -118,15 +121,9 @@ def _options(scoring: Any, mode: str, free: tuple[bool, ...], path: bool) -> Ali
     return AlignOptions(mode=mode, free_ends=free, sub_score=scoring, output=output)
 
 
-def _small(
-    coded: Coded, mode: str, free: tuple[bool, ...], ends: Any, path: bool, device: Any
-) -> Found | None:
+def _small(problem: Problem, ends: Any, path: bool, device: Any) -> Found | None:
     """`_aligned` for a small matrix, in one launch and without the layers for large ones.  None
     where that does not apply, and for a path that does not score what the sweep found."""
-    scoring = coded.scoring
-    query = scoring.query_encoding[coded.letters(0)]
-    target = scoring.target_encoding[coded.letters(1)]
-    problem = Problem.of(View(query), View(target), scoring, mode, FreeEnds(*free))
     matrix = engine_for(device, None).hold(problem, problem.free, int(path))
     if matrix is None:
         return None
@@ -140,17 +137,17 @@ def _small(
     moves = traced.forward()
     span = traced.row, end.row, traced.column, end.column
     states, lengths = run_lengths(moves)
-    rows, columns = query[span[0] : span[1]], target[span[2] : span[3]]
+    rows, columns = problem.query.read(*span[:2]), problem.target.read(*span[2:])
     takes = moves != 1, moves != 2  # letters of the query, and of the target
     if [int(some.sum()) for some in takes] != [len(rows), len(columns)]:
         return None
-    diagonal = moves == 0
+    diagonal, scoring = moves == 0, problem.scoring
     pairs = scoring.matrix[rows[diagonal[takes[0]]], columns[diagonal[takes[1]]]]
     cost = np.count_nonzero(states) * scoring.gap_open
     cost += (len(moves) - len(pairs)) * scoring.gap_extend
     if int(pairs.sum(dtype=np.int64)) - cost != end.score:
         return None
-    return end.score, pair_path(states, lengths, span, (len(query), len(target)), ends)
+    return end.score, pair_path(states, lengths, span, problem.shape, ends)
 
 
 def pair_path(

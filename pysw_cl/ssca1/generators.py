@@ -71,13 +71,9 @@ class GlibcRandom:
     """The numbers of glibc's ``srand(seed)`` and ``rand()``."""
 
     def __init__(self, seed: int) -> None:
-        value = (seed or 1) - (SEEDS if seed >= SEEDS // 2 else 0)
-        table = [value]
+        table = [(seed or 1) - (SEEDS if seed >= SEEDS // 2 else 0)]
         for _ in range(30):
-            high = abs(value) // 127773 * (-1 if value < 0 else 1)  # C's division, towards 0
-            value = 16807 * (value - 127773 * high) - 2836 * high
-            value += (1 << 31) - 1 if value < 0 else 0
-            table.append(value)
+            table.append(16807 * table[-1] % ((1 << 31) - 1))
         self._last = np.array([*table[3:], *table[:3]], np.int64).astype(np.uint32)
         self.take(310)
 

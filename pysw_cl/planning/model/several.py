@@ -127,8 +127,18 @@ def together(given: Given, work: Work, m: int, n: int) -> dict[str, float]:
     the "fill" of the wavefront, "edges" on their way.  Empty: one device computes it."""
     if given.devices == 1:
         return {}
-    relayed = given.device.speculative and not isinstance(given.plan, StriplessPlan)
-    return (_of_relay if relayed else _of_tiles)(given, work, m, n)
+    if given.device.speculative and not isinstance(given.plan, StriplessPlan):
+        return _of_relay(given, work, m, n)
+    plan, devices, alone = given.plan, given.devices, replace(given, shares=(), holds=False)
+    if m * n < plan.tuning.sweep.spread_cells:
+        return {}
+    shape = spread(plan.tile_shape(m, n), m, n, devices)
+    sides = cuts(m, shape[0], strip_rows(plan, *shape), tiles=True), cuts(n, shape[1], 1)
+    heights, widths = map(lengths, sides)
+    known = cache(lambda *size: device_seconds(given, sweep_of(alone, *size)))
+    seconds = [[known(rows, columns) for columns in widths] for rows in heights]
+    every, cells = sum(map(sum, seconds)) / devices, device_seconds(given, work) / devices
+    return {"cells": cells, "tiles": every - cells, "fill": as_free(seconds, devices) - every}
 
 
 def _of_relay(given: Given, work: Work, m: int, n: int) -> dict[str, float]:
@@ -149,21 +159,6 @@ def _of_relay(given: Given, work: Work, m: int, n: int) -> dict[str, float]:
     alone, every = (in_turn(groups, places, devices, width, lag, one) for one in (0.0, relay))
     cells, full = m / plan.strip_rows / (devices * plan.B) * width, rounds * width
     return {"cells": cells, "rounds": full - cells, "fill": alone - full, "edges": every - alone}
-
-
-def _of_tiles(given: Given, work: Work, m: int, n: int) -> dict[str, float]:
-    plan, devices, alone = given.plan, given.devices, replace(given, shares=(), holds=False)
-    if m * n < plan.tuning.sweep.spread_cells:
-        return {}
-
-    shape = spread(plan.tile_shape(m, n), m, n, devices)
-    sides = cuts(m, shape[0], strip_rows(plan, *shape), tiles=True), cuts(n, shape[1], 1)
-    heights, widths = map(lengths, sides)
-    sizes = {*product(heights, widths)}
-    known = {size: device_seconds(given, sweep_of(alone, *size)) for size in sizes}
-    seconds = [[known[rows, columns] for columns in widths] for rows in heights]
-    every, cells = sum(map(sum, seconds)) / devices, device_seconds(given, work) / devices
-    return {"cells": cells, "tiles": every - cells, "fill": as_free(seconds, devices) - every}
 
 
 @dataclass(frozen=True)
@@ -258,12 +253,11 @@ class Cluster:
         heights, widths = (lengths(side) for side in self.cuts(given, m, n))
         if self.devices == 1 or len(heights) * len(widths) == 1:
             return {}
-        swept = {size: seconds_of(given, *size) for size in {*product(heights, widths)}}
-        known = {size: swept[size] + self.network.seconds(*size) for size in swept}
-        seconds = [[known[rows, columns] for columns in widths] for rows in heights]
+        swept, between = cache(partial(seconds_of, given)), self.network.seconds
+        seconds = [[swept(h, w) + between(h, w) for w in widths] for h in heights]
         hurry = ways_left(seconds)
         free, total = (as_free(seconds, self.devices, one, hurry) for one in (0.0, SCHEDULING))
-        computed = sum(swept[size] for size in product(heights, widths)) / self.devices
+        computed = sum(swept(*size) for size in product(heights, widths)) / self.devices
         every, cells = sum(map(sum, seconds)) / self.devices, device_seconds(given, work)
         cells /= self.devices
         parts = {"cells": cells, "tiles": computed - cells, "fill": free - every}
