@@ -103,7 +103,9 @@ def statistics_of(
     if found is None:
         try:
             found = _fitted(scoring, resources, letters, shares, matrix)
-            _keep(name, found)
+            with suppress(OSError):  # it is kept, if there is a folder that can be written
+                if (folder := user_folder()) is not None:
+                    write_whole(folder / "statistics" / f"{name}.json", json.dumps(asdict(found)))
         except ScoringError as error:
             found = error
     _known[name] = found
@@ -244,13 +246,6 @@ def _kept(name: str) -> ScoreStatistics | None:
             if np.isfinite([*values, error, log_k_error]).all() and min(values[:2]) > 0:
                 return found if isinstance(source, str) else None
     return None
-
-
-def _keep(name: str, found: ScoreStatistics) -> None:
-    """Keep a fit, if there is a folder that can be written."""
-    with suppress(OSError):
-        if (folder := user_folder()) is not None:
-            write_whole(folder / "statistics" / f"{name}.json", json.dumps(asdict(found)))
 
 
 def _fitted(
