@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..results.formats import FOREIGN, end_of_name, format_of_file
-from ..results.formats.writer import Row, row_of
+from ..results.formats.writer import row_of
 from .asked import check_files, check_output, options_asked, resources_asked, setting_asked, usage
 from .output import running
 from .parser import DEVICE, FORMAT, SCORING, Outfmt
@@ -88,13 +88,9 @@ def run(args: Namespace) -> int:
                 unseen = replace(resources, progress=None)  # the bar shows the matrix: that is slow
                 found = trace_ends_with(query, target, found, traced, unseen, known=True)
             if args.paths or args.places:
-                to.results(_ending(row_of(one)) for one in found)
+                rows = map(row_of, found)  # without a path one on the minus strand has no query_end
+                to.results(row._replace(query_end=row.query_end or row.query_start) for row in rows)
             else:
                 to.results(TableRows([(query, target)] * len(found), found, {}))
     warn_of_letters(tally)
     return 0
-
-
-def _ending(row: Row) -> Row:
-    """A row that says where it ends also without a path: on the minus strand where it starts."""
-    return row if row.query_end is not None else row._replace(query_end=row.query_start)
