@@ -135,8 +135,7 @@ class _Fits:
         self._rows: LastRows | None = None
         if short and row_of(resources.plan).batches:
             runtime = get_runtime(resources.device)
-            lanes = make_plan(runtime, resources.plan).lanes
-            self._rows = LastRows(runtime, lanes, self._scoring)
+            self._rows = LastRows(runtime, make_plan(runtime, resources.plan).lanes, self._scoring)
 
     def ends(self) -> list[Cells]:
         """The ends of each query: the best ones that are apart, as score, 0 and target end."""
@@ -204,8 +203,7 @@ class _Fits:
         own = end > self._first[window[pair]]
         pair, cells = owner[pair[own]], np.stack([score, 0 * end, end], axis=1)[own]
         at = np.argsort(pair, kind="stable")
-        bounds = np.searchsorted(pair[at], np.arange(1, len(queries)))
-        return np.split(cells[at], bounds)
+        return np.split(cells[at], np.searchsorted(pair[at], np.arange(1, len(queries))))
 
     def _side_by_side(self, query: Ints, window: Ints, least: Ints) -> Any:
         """The cells of last rows, as `LastRows.cells` gives them."""

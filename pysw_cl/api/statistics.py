@@ -172,8 +172,7 @@ class PairExpects:
     def _of(self, one: AlignedPair) -> AlignedPair:
         if one.expect is not None:
             return one
-        sizes = len(one.query), len(one.target)
-        said = self._values(one.mode, one.scoring, one.score, *sizes)
+        said = self._values(one.mode, one.scoring, one.score, len(one.query), len(one.target))
         values: dict[str, Any] = {name: float(value) for name, value in said.items()}
         return replace(one, **values)
 

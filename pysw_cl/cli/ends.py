@@ -68,8 +68,7 @@ def run(args: Namespace) -> int:
     with usage(args):
         output = "path" if args.places and args.paths else "ends"
         options = options_asked(args, EndsOptions, output=output)
-        plan = with_engine(args.engine, args.plan)
-        resources = resources_asked(args, Resources, plan=plan)
+        resources = resources_asked(args, Resources, plan=with_engine(args.engine, args.plan))
     tally, shown = Tally(options.scoring), "path" if args.paths else "ends"
     setting = setting_asked(args, options.scoring, (), output=shown)
     warn_of_phase(options.scoring)

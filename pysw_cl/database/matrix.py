@@ -150,8 +150,7 @@ def _elsewhere(rows: Side, columns: Side, options: MatrixOptions, resources: Res
         high = min(len(one), isqrt(VALUES))
         down = across = spans((one.lengths, side), (np.ones(len(one)), high))
         if not same:
-            wide = np.ones(len(other)), VALUES // high
-            across = spans((other.lengths, most // side), wide)
+            across = spans((other.lengths, most // side), (np.ones(len(other)), VALUES // high))
         blocks = ((q, t) for k, q in enumerate(down) for t in across[k if same else 0 :])
         shared = Shared(Blocks, one, other, options, resources.of_worker)
         yield from in_order(workers, shared, Blocks.of, ((both, both) for both in blocks))
