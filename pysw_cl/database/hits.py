@@ -222,10 +222,3 @@ def _suits(hit: Hit, options: SearchOptions) -> bool:
         return False
     letters = (hit.query_end or 0) - (hit.query_start or 0)  # without a path they are not known
     return options.min_coverage is None or letters / len(query) >= options.min_coverage
-
-
-def score_of_empty(m: int, options: SearchOptions) -> int:
-    """What a query of ``m`` letters scores with a sequence without letters."""
-    if options.mode == "local" or options.free.lead_target or options.free.trail_target:
-        return 0
-    return -(options.scoring.gap_open + options.scoring.gap_extend * m)
