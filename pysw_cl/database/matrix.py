@@ -223,8 +223,7 @@ class MatrixAligner(AbstractContextManager["MatrixAligner"]):
         ]
         used = np.flatnonzero(np.concatenate(counts).any(axis=0))
         counts = [one[:, used] for one in counts]
-        codes = scoring.query_encoding[used], scoring.target_encoding[used]
-        scores = scoring.matrix[np.ix_(*codes)]
+        scores = scoring.matrix[np.ix_(scoring.query_encoding[used], scoring.target_encoding[used])]
 
         def distances(q: Ints, t: Ints) -> NDArray[Any]:
             every = np.zeros(len(q))
