@@ -81,8 +81,7 @@ class Case:
     def facts(self, predicted: float) -> dict[str, Any]:
         """The run, as a profile keeps it."""
         of = f"{self.kind}/{self.mode}", self.use, self.m, self.n
-        facts = run_facts(*of, self.plan, self.seconds)
-        return {**facts, "predicted": float(f"{predicted:.6g}")}
+        return {**run_facts(*of, self.plan, self.seconds), "predicted": float(f"{predicted:.6g}")}
 
 
 def designed(runtime: Runtime) -> Iterator[Case]:

@@ -26,7 +26,7 @@ from ..scoring.scoring import made_of
 from ..sequences.lent import refuse_masked
 from ..sequences.view import Strand
 from ..tiles.contract import Engine
-from ..tiles.tile import Cells, Hit
+from ..tiles.tile import Hit
 from .align import PROGRAMS, job_of, make_engine
 from .bar import told
 
@@ -131,22 +131,17 @@ def best_ends_with(
         pair = PairProgress(run, engine.plan, job.frame.shape, False, len(jobs))
         for number, one in enumerate(jobs):
             cells = driver.best_ends(engine, one.problem, options, pair.strand(number).sweep())
-            found.append(_in_sequences(cells, one, options.strand != "plus"))
+            frame, scale, (score, row, column) = one.frame, one.scoring.scale, cells.T
+            columns = {
+                "score": score if scale == 1 else score / scale,
+                "query_end": frame.rows(None, row)[0 if frame.minus else 1],
+                "target_end": frame.column + column,
+            }
+            if options.strand != "plus":
+                columns["strand"] = np.full(len(cells), frame.strand, "U5")
+            found.append(as_table(columns))
     every = np.concatenate(found)  # of one strand they are sorted already
     return every[np.argsort(-every["score"], kind="stable")[: options.k]]
-
-
-def _in_sequences(cells: Cells, job: Job, stranded: bool) -> NDArray[Any]:
-    """Cells of a job of one strand as a table; ``stranded``: with the strand."""
-    frame, scale, (score, row, column) = job.frame, job.scoring.scale, cells.T
-    found = {
-        "score": score if scale == 1 else score / scale,
-        "query_end": frame.rows(None, row)[0 if frame.minus else 1],
-        "target_end": frame.column + column,
-    }
-    if stranded:
-        found["strand"] = np.full(len(cells), frame.strand, "U5")
-    return as_table(found)
 
 
 def trace_ends(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -120,7 +120,7 @@ class _Fits:
         self._queries = SequenceSet.of(text, bounds[:-1], bounds[1:])
         longest, letters = int(self._queries.lengths.max(initial=0)), len(self._target)
         self._scoring.bounds.check_range(longest, letters, "global")
-        reach = self._reach(np.array([longest]), options.least)
+        reach = path_reach(self._scoring, np.array([longest]), options.least, False, FREE_QUERY)
         before = letters if reach is None else int(reach[0])
         most = max(LETTERS, LARGE * before)
         size = max(1, before, min(most, letters // (WINDOWS * options.k)))
@@ -135,11 +135,7 @@ class _Fits:
         self._rows: LastRows | None = None
         if short and row_of(resources.plan).batches:
             runtime = get_runtime(resources.device)
-            lanes = make_plan(runtime, resources.plan).lanes
-            self._rows = LastRows(runtime, lanes, self._scoring)
-
-    def _reach(self, rows: Ints, scores: Any) -> Ints | None:
-        return path_reach(self._scoring, rows, scores, False, FREE_QUERY)
+            self._rows = LastRows(runtime, make_plan(runtime, resources.plan).lanes, self._scoring)
 
     def ends(self) -> list[Cells]:
         """The ends of each query: the best ones that are apart, as score, 0 and target end."""
@@ -148,9 +144,7 @@ class _Fits:
         letters = int(self._windows.lengths.sum()) + len(self._windows) * longest
         step = max(1, min(PAIRS // len(self._windows), PAIR_LETTERS // letters))
         found = dict[int, Cells]()
-        with ExitStack() as stack:
-            if self._rows is not None:
-                stack.callback(self._rows.close)
+        with nullcontext() if self._rows is None else closing(self._rows):
             for at in range(0, len(order), step):
                 found |= self._ends(order[at : at + step])
         return [found[k] for k in range(len(order))]
@@ -209,8 +203,7 @@ class _Fits:
         own = end > self._first[window[pair]]
         pair, cells = owner[pair[own]], np.stack([score, 0 * end, end], axis=1)[own]
         at = np.argsort(pair, kind="stable")
-        bounds = np.searchsorted(pair[at], np.arange(1, len(queries)))
-        return np.split(cells[at], bounds)
+        return np.split(cells[at], np.searchsorted(pair[at], np.arange(1, len(queries))))
 
     def _side_by_side(self, query: Ints, window: Ints, least: Ints) -> Any:
         """The cells of last rows, as `LastRows.cells` gives them."""
@@ -241,7 +234,7 @@ class _Fits:
         numbers = np.repeat(np.arange(len(every)), [len(ends) for ends in every])
         score, _, end = np.concatenate([NO_HITS.some, *every]).T
         queries = self._queries.take(numbers)
-        reach = self._reach(queries.lengths, score)
+        reach = path_reach(self._scoring, queries.lengths, score, False, FREE_QUERY)
         start = np.zeros_like(end) if reach is None else np.maximum(0, end - reach)
         batch = Batch(queries, SequenceSet.of(self._target, start, end))
         rows = align_paths(batch, free_ends=(True, False, False, False), **self._how).table()

@@ -160,12 +160,11 @@ def _asked(
     (chosen, _), *others = choices
     runtime, devices = meant(chosen)
     setting = setting_of(runtime, plan, options.scoring, options.mode)
-    paths = int(path or options.output == "matches")
     cluster = None if network is None else Cluster(devices, network)
     own = devices if cluster is None and devices > 1 else 0
     shares = (Share(runtime.facts, setting.plan.B),) * own
     seen = replace(setting.seen, alike=path)
-    setting = replace(setting, seen=seen, paths=paths, shares=shares)
+    setting = replace(setting, seen=seen, paths=int(path), shares=shares)
     if job is not None:
         setting, foreseen = pair_forecast(setting, job.frame, job.both, path, prune)
     else:

@@ -103,7 +103,9 @@ def statistics_of(
     if found is None:
         try:
             found = _fitted(scoring, resources, letters, shares, matrix)
-            _keep(name, found)
+            with suppress(OSError):  # it is kept, if there is a folder that can be written
+                if (folder := user_folder()) is not None:
+                    write_whole(folder / "statistics" / f"{name}.json", json.dumps(asdict(found)))
         except ScoringError as error:
             found = error
     _known[name] = found
@@ -170,8 +172,7 @@ class PairExpects:
     def _of(self, one: AlignedPair) -> AlignedPair:
         if one.expect is not None:
             return one
-        sizes = len(one.query), len(one.target)
-        said = self._values(one.mode, one.scoring, one.score, *sizes)
+        said = self._values(one.mode, one.scoring, one.score, len(one.query), len(one.target))
         values: dict[str, Any] = {name: float(value) for name, value in said.items()}
         return replace(one, **values)
 
@@ -244,13 +245,6 @@ def _kept(name: str) -> ScoreStatistics | None:
             if np.isfinite([*values, error, log_k_error]).all() and min(values[:2]) > 0:
                 return found if isinstance(source, str) else None
     return None
-
-
-def _keep(name: str, found: ScoreStatistics) -> None:
-    """Keep a fit, if there is a folder that can be written."""
-    with suppress(OSError):
-        if (folder := user_folder()) is not None:
-            write_whole(folder / "statistics" / f"{name}.json", json.dumps(asdict(found)))
 
 
 def _fitted(

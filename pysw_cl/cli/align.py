@@ -80,7 +80,6 @@ def add_plot_to(commands: Any) -> None:
 def run(args: Namespace) -> int:
     """Align the pairs of records, and print the results; of `plot` draw the only one, too."""
     from ..api.advice import Tally, warn_of_letters, warn_of_phase
-    from ..drivers.options import ModeOptions
     from ..engines.registry import engine_for
 
     check_together(args)
@@ -91,8 +90,7 @@ def run(args: Namespace) -> int:
 
             expects = PairExpects(args.db_letters, vars(args), 1 + (args.strand == "both"))
     scoring = options.scoring
-    ends = options.free if isinstance(options, ModeOptions) else ()
-    setting = setting_asked(args, scoring, ends, expects=expects is not None)
+    setting = setting_asked(args, scoring, options.free, expects=expects is not None)
     if args.mode == "local":
         warn_of_phase(scoring)
     with usage(args):  # a device that this machine does not have is an error like others

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..results.formats import FOREIGN, end_of_name, format_of_file
-from ..results.formats.writer import Row, row_of
+from ..results.formats.writer import row_of
 from .asked import check_files, check_output, options_asked, resources_asked, setting_asked, usage
 from .output import running
 from .parser import DEVICE, FORMAT, SCORING, Outfmt
 from .records import counted, every_pair, ranges, sides_of
-
-if TYPE_CHECKING:
-    from ..drivers.options import EndsOptions, Resources
-    from ..results.alignment import Alignment
-    from ..sequences.sequence import Sequence
 
 #: What is said where there are many pairs.
 ONE_BY_ONE = (
@@ -52,10 +47,11 @@ def add_to(commands: Any) -> None:
 
 def run(args: Namespace) -> int:
     from ..api.advice import Tally, warn_of_letters, warn_of_phase
-    from ..api.ends import best_ends_with, with_engine
+    from ..api.ends import best_ends_with, trace_ends_with, with_engine
     from ..api.top import align_top_with
-    from ..drivers.options import EndsOptions, Resources
+    from ..drivers.options import EndsOptions, Resources, TraceOptions
     from ..results.formats.columns import TableRows
+    from ..scoring.scoring import made_of
 
     check_files(args, QUERY=args.query, TARGET=args.target)
     if args.places and (args.min_separation or (args.apart_in, args.ends) != ("either", "cells")):
@@ -72,8 +68,7 @@ def run(args: Namespace) -> int:
     with usage(args):
         output = "path" if args.places and args.paths else "ends"
         options = options_asked(args, EndsOptions, output=output)
-        plan = with_engine(args.engine, args.plan)
-        resources = resources_asked(args, Resources, plan=plan)
+        resources = resources_asked(args, Resources, plan=with_engine(args.engine, args.plan))
     tally, shown = Tally(options.scoring), "path" if args.paths else "ends"
     setting = setting_asked(args, options.scoring, (), output=shown)
     warn_of_phase(options.scoring)
@@ -87,29 +82,14 @@ def run(args: Namespace) -> int:
             asked = replace(options, **ranges(args, query, target))
             found = find(query, target, asked, resources, True)
             if args.paths and not args.places and len(found):
-                found = _paths(query, target, found, asked, resources)
+                known = {"sub_score": options.scoring, "highest": found["score"][0].item()}
+                traced = made_of(TraceOptions, {**vars(asked), **known, "output": "path"})
+                unseen = replace(resources, progress=None)  # the bar shows the matrix: that is slow
+                found = trace_ends_with(query, target, found, traced, unseen, known=True)
             if args.paths or args.places:
-                to.results(_ending(row_of(one)) for one in found)
+                rows = map(row_of, found)  # without a path one on the minus strand has no query_end
+                to.results(row._replace(query_end=row.query_end or row.query_start) for row in rows)
             else:
                 to.results(TableRows([(query, target)] * len(found), found, {}))
     warn_of_letters(tally)
     return 0
-
-
-def _ending(row: Row) -> Row:
-    """A row that says where it ends also without a path: on the minus strand where it starts."""
-    return row if row.query_end is not None else row._replace(query_end=row.query_start)
-
-
-def _paths(
-    query: Sequence, target: Sequence, ends: Any, options: EndsOptions, resources: Resources
-) -> list[Alignment]:
-    """The alignments of the ends that `best_ends` found with ``options``."""
-    from ..api.ends import trace_ends_with
-    from ..drivers.options import TraceOptions
-    from ..scoring.scoring import made_of
-
-    known = {"sub_score": options.scoring, "highest": ends["score"][0].item(), "output": "path"}
-    asked = made_of(TraceOptions, {**vars(options), **known})
-    unseen = replace(resources, progress=None)  # the bar shows the matrix, which takes the time
-    return trace_ends_with(query, target, ends, asked, unseen, known=True)

@@ -38,8 +38,7 @@ def add_to(commands: Any) -> None:
     what = "scores, or distances of Feng and Doolittle, for --mode global (default: score)"
     parser.declare("output", "--output", type=("score", "distance"), default="score", help=what)
     named = f"default: what the end of the name of -o says, {', '.join(ENDS)}, else tsv"
-    formats = tuple(ENDS.values())
-    parser.declare("output", "--outfmt", type=formats, metavar=None, help=named)
+    parser.declare("output", "--outfmt", type=tuple(ENDS.values()), metavar=None, help=named)
     parser.declare("output", "-o -v")
     parser.declare("run", f"{DEVICE} --plan --cluster -q")
 

@@ -101,8 +101,7 @@ def _foreseen(args: argparse.Namespace, options: dict[str, Any]) -> tuple[Predic
     low, high = (sum(one.interval[k] * times for one, times in every) for k in (0, 1))
     largest = max((one for one, _ in every), key=lambda one: one.memory)
     found = replace(largest, seconds=sum(parts.values()), interval=(low, high), parts=parts)
-    cells = sum(one.cells * times for one, times in every)
-    return found, len(queries) * len(targets), cells
+    return found, len(queries) * len(targets), sum(one.cells * times for one, times in every)
 
 
 def run_predict(args: argparse.Namespace) -> int:

@@ -45,8 +45,7 @@ def add_to(commands: Any) -> None:
         examples=("resume job", "resume job --stop-after 2h -o result.paf"),
     )
     parser.add_argument("checkpoint", metavar="DIR")
-    began = "as for align (default: as the run began)"
-    parser.declare("run", "--device", default=None, help=began)
+    parser.declare("run", "--device", default=None, help="as for align (default: as the run began)")
     parser.declare("run", "--threads --cluster")
     declare_run(parser)
 

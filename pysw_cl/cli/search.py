@@ -87,8 +87,7 @@ def run(args: Namespace) -> int:
         resources = resources_asked(args, Resources, progress=None)
         plans: list[Any] = [(args.cluster, None)]
         if args.cluster is None:
-            devices = devices_of(args.device)
-            plans = [(one, engine_for(one, args.plan).plan) for one in devices]
+            plans = [(one, engine_for(one, args.plan).plan) for one in devices_of(args.device)]
     given, shown = {**vars(options), **vars(resources), "db": args.db}, list[Any]()
     with running(args) as to, searcher_of(given) as searcher:
         for device, plan in plans:

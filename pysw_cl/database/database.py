@@ -203,8 +203,7 @@ def records_of(path: str) -> Iterator[Sequence]:
 
 def _checked(sequences: Iterable[Any]) -> Iterator[Sequence]:
     """Sequences of any kinds, with their names; those without letters, too."""
-    single = isinstance(sequences, str | bytes | bytearray | Sequence)
-    if single or not is_iterable(sequences):
+    if isinstance(sequences, str | bytes | bytearray | Sequence) or not is_iterable(sequences):
         kind = type(sequences).__name__
         raise InputError(f"sequences must be an iterable of sequences, not a {kind}")
     if isinstance(sequences, SequenceSet):

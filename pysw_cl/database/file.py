@@ -76,8 +76,7 @@ def write_database(sequences: Iterable[Sequence], file: IO[bytes], sources: list
         for column in TEXTS:
             own: Any = BytesIO()
             if not isinstance(file, BytesIO):
-                folder = Path(file.name).resolve().parent
-                own = stack.enter_context(TemporaryFile(dir=folder))
+                own = stack.enter_context(TemporaryFile(dir=Path(file.name).resolve().parent))
             spools[column] = Spool(own)
         for one in sequences:
             names = [x.encode("utf-8", "surrogateescape") for x in (one.name, one.description)]

@@ -220,14 +220,5 @@ def _suits(hit: Hit, options: SearchOptions) -> bool:
         return False
     if options.min_identity is not None and (hit.identity or 0) < options.min_identity:
         return False
-    columns = (hit.query_end or 0) - (hit.query_start or 0)
-    if options.min_coverage is None:  # then nobody may have counted the columns
-        return True
-    return columns / len(query) >= options.min_coverage
-
-
-def score_of_empty(m: int, options: SearchOptions) -> int:
-    """What a query of ``m`` letters scores with a sequence without letters."""
-    if options.mode == "local" or options.free.lead_target or options.free.trail_target:
-        return 0
-    return -(options.scoring.gap_open + options.scoring.gap_extend * m)
+    letters = (hit.query_end or 0) - (hit.query_start or 0)  # without a path they are not known
+    return options.min_coverage is None or letters / len(query) >= options.min_coverage

@@ -150,8 +150,7 @@ def _elsewhere(rows: Side, columns: Side, options: MatrixOptions, resources: Res
         high = min(len(one), isqrt(VALUES))
         down = across = spans((one.lengths, side), (np.ones(len(one)), high))
         if not same:
-            wide = np.ones(len(other)), VALUES // high
-            across = spans((other.lengths, most // side), wide)
+            across = spans((other.lengths, most // side), (np.ones(len(other)), VALUES // high))
         blocks = ((q, t) for k, q in enumerate(down) for t in across[k if same else 0 :])
         shared = Shared(Blocks, one, other, options, resources.of_worker)
         yield from in_order(workers, shared, Blocks.of, ((both, both) for both in blocks))
@@ -224,8 +223,7 @@ class MatrixAligner(AbstractContextManager["MatrixAligner"]):
         ]
         used = np.flatnonzero(np.concatenate(counts).any(axis=0))
         counts = [one[:, used] for one in counts]
-        codes = scoring.query_encoding[used], scoring.target_encoding[used]
-        scores = scoring.matrix[np.ix_(*codes)]
+        scores = scoring.matrix[np.ix_(scoring.query_encoding[used], scoring.target_encoding[used])]
 
         def distances(q: Ints, t: Ints) -> NDArray[Any]:
             every = np.zeros(len(q))

@@ -19,7 +19,7 @@ from ..scoring.scoring import Scoring
 from ..scoring.statistics.law import ScoreStatistics
 from ..sequences.sequence import Sequence
 from .database import Database
-from .hits import HitAligner, Hits, score_of_empty
+from .hits import HitAligner, Hits
 from .prefilter import LEFT_OUT, KmerSearch
 from .queries import better, on_strands
 from .selection import Best
@@ -149,7 +149,9 @@ class Passes:
 
 def finish(best: list[Best], queries: list[Sequence], options: SearchOptions) -> None:
     """All scores of the queries are there but those with empty subjects."""
+    free = options.mode == "local" or options.free.lead_target or options.free.trail_target
     for query, one in zip(queries, best, strict=True):
-        empty = LEFT_OUT if options.prefilter else score_of_empty(len(query), options)
+        gap = 0 if free else options.scoring.gap_open + options.scoring.gap_extend * len(query)
+        empty = LEFT_OUT if options.prefilter else -gap
         one.add(np.full(len(one.db) - one.db.full, empty), one.db.full)
         one.finish()

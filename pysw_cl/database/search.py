@@ -181,8 +181,7 @@ class Searcher(Passes, AbstractContextManager["Searcher"]):
             raise InputError(f"a Database has plain letters; sub_score is for {scoring.alphabet}")
         self._options = replace(options, sub_score=scoring)  # made once
         if not isinstance(db, Database):
-            path = isinstance(db, str | os.PathLike)
-            db = Database(db) if path else Database.from_sequences(db)
+            db = Database(db) if isinstance(db, str | os.PathLike) else Database.from_sequences(db)
         super().__init__(db, resources)
         self.stats = Stats()
         self.db.check_letters(scoring)

@@ -28,8 +28,6 @@ UNKNOWN = -1
 #: The fields whose integers may be unknown, and those of text.
 COUNTS = (*PLACES, "matches", "columns")
 TEXTS = ("query_name", "target_name", "strand", "cigar")
-#: Those that are fractions.
-FRACTIONS = ("identity", "evalue", "bits")
 #: The fields, and those that only some results have.
 ALL = (*FIELDS, *MORE_FIELDS)
 
@@ -227,7 +225,7 @@ def columns_of(results: Any, pairs: Iterable[Any] | None) -> Columns:
 def _column(name: str, values: list[Any]) -> NDArray[Any]:
     if name in TEXTS:
         return np.array(values, "U5" if name == "strand" else object)
-    if name in FRACTIONS or float in map(type, values):
+    if name == "identity" or float in map(type, values):
         return np.array(values, np.float64)  # None becomes NaN
     return np.array([UNKNOWN if value is None else value for value in values], np.int64)
 

@@ -39,8 +39,6 @@ class Format:
     takes: tuple[str, ...] = ()
     #: Has its module a function ``read``?
     has_reader: bool = False
-    #: Does it hold nucleotides only?
-    nucleotides: bool = False
     #: Does its header list all targets?
     lists_targets: bool = False
     #: Does it show queries without results, too?
@@ -55,7 +53,7 @@ FORMATS = {
     "pair": Format("aligned text, to be read by people", (".pair",), "pair:Writer", OUTPUTS,
                    ("width", "limit")),
     "sam": Format("what samtools reads; nucleotides only", (".sam",), "sam:Writer",
-                  has_reader=True, nucleotides=True, lists_targets=True),
+                  has_reader=True, lists_targets=True),
     "blast6": Format(
         "BLAST's table, also called 6; '6 qseqid sseqid pident' chooses its columns",
         (".blast6", ".b6", ".m8"), "blast:Table", takes=("fields",), has_reader=True),
@@ -114,7 +112,7 @@ def end_of_name(path: str) -> str:
 
 def make_writer(name: str, setting: Setting) -> Writer:
     """A writer of one file.  Raises InputError if the format cannot hold the results."""
-    row, output, scoring = FORMATS[name], setting.output, setting.scoring
+    row, output = FORMATS[name], setting.output
     if output not in row.outputs:
         raise InputError(
             f"{name} needs a path: align with output='path'; for output {output!r} there is "
@@ -128,15 +126,6 @@ def make_writer(name: str, setting: Setting) -> Writer:
             raise InputError(f"{name} has no choice of {key}; it is for {able}")
         if value is not None and key != "fields":
             whole_number(value, key, 1)
-    if row.nucleotides and scoring is not None:
-        from ...sequences.alphabet import is_nucleotide
-
-        if not is_nucleotide(scoring.letters):
-            raise InputError(
-                f"{name} holds nucleotides only (the letters of BAM are A, C, G, T and IUPAC's "
-                f"ambiguity letters), and this scoring is for {scoring.letters}; write paf or "
-                "blast6"
-            )
     module, _, kind = row.writer.partition(":")
     writer: Writer = getattr(import_module(f".{module}", __name__), kind)(setting)
     return writer

@@ -187,8 +187,7 @@ class Table(columns.Table, ByQuery):
         return (ByQuery if "qcovs" in self.fields else columns.Table).text(self, rows)
 
     def queries(self, groups: list[list[Row]]) -> str:
-        whole = "qcovs" in self.fields
-        parts = map(Columns, groups) if whole else [chain.from_iterable(groups)]
+        parts = map(Columns, groups) if "qcovs" in self.fields else [chain.from_iterable(groups)]
         return "".join(columns.Table.text(self, part) for part in parts)
 
     def columns(self, some: columns.Columns) -> Iterable[Iterable[str]]:

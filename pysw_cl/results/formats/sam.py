@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...errors import InputError, printable
-from ...sequences.alphabet import AMBIGUITY, NUCLEOTIDES
+from ...sequences.alphabet import AMBIGUITY, NUCLEOTIDES, is_nucleotide
 from ..pair_paths import LONGEST_RUN
 from . import writer
 from .reading import Lines, Record, known_matches, runs_in
@@ -31,6 +31,12 @@ _MINUS, _UNMAPPED, _SECONDARY = 16, 4, 256
 class Writer(ByQuery):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
+        if setting.scoring is not None and not is_nucleotide(setting.scoring.letters):
+            raise InputError(
+                "sam holds nucleotides only (the letters of BAM are A, C, G, T and IUPAC's "
+                f"ambiguity letters), and this scoring is for {setting.scoring.letters}; write paf "
+                "or blast6"
+            )
         # what letters are written as: upper case, T for U, N for those that stand in no alignment
         self._plus = writer.as_scored(setting.scoring).upper().translate(_BAM)
         self._minus = self._plus.translate(writer.complement())
