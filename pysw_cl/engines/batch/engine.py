@@ -61,12 +61,10 @@ TILE_PAIRS = KernelSpec(
 TILE_ITEMS, TILE_GROUPS = 64, 1024
 #: The most work-items of a group of the next kernels, and those that copy the runs of a path.
 PACKING_GROUP, MATES = 1024, 8
-COUNT_RUNS, PACK_RUNS = (
-    KernelSpec(name, ("base.clh", "batch/pack_runs.cl"), tuple(arguments.split()))
-    for name, arguments in (
-        ("count_runs", "traced count:int offsets"),
-        ("pack_runs", "places count:int lanes:int offsets runs packed"),
-    )
+_PACKING = "base.clh", "batch/pack_runs.cl"
+COUNT_RUNS = KernelSpec("count_runs", _PACKING, ("traced", "count:int", "offsets"))
+PACK_RUNS = KernelSpec(
+    "pack_runs", _PACKING, ("places", "count:int", "lanes:int", "offsets", "runs", "packed")
 )
 
 
@@ -251,9 +249,8 @@ class BatchEngine:
         most_m, most_n = execution.groups.longest
         score, narrow = execution.score, execution.width < WIDE and self.lanes.narrow
         spec = batch_spec(narrow or self.lanes.header, score, execution.tops, execution.boxes)
-        more = {} if self.scoring.gap_open else {"LINEAR": 1}
-        if self.scoring.sets and execution.output == "counts":
-            more["SETS"] = 1
+        sets = self.scoring.sets and execution.output == "counts"
+        more = {"LINEAR": int(self.scoring.gap_open == 0), "SETS": int(sets)}
         BoundKernel(self.runtime, spec, execution.defines | more).bind(
             codes=self._codes,
             groups=execution.groups.count,
@@ -314,12 +311,10 @@ class BatchEngine:
             "WIDTH": width,
             "LOCAL": int(self.local),
             "KEPT": int(kept),
+            "POSITIONS": int(self.scoring.by_position),
+            "SETS": int(self.scoring.sets),
             **defines,
         }
-        if self.scoring.by_position:
-            defines["POSITIONS"] = 1
-        if self.scoring.sets:
-            defines["SETS"] = 1
         if kept:
             defines["LANES_AN_ITEM"] = lanes.pairs(width) // lanes.items
             arguments = {name: value for name, value in arguments.items() if name != "text"}
