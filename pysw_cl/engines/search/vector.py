@@ -146,15 +146,14 @@ class VectorSearch(SearchEngine):
             yield self._of_query(query, held, done)
 
     def _of_query(self, query: Letters, held: Held, done: CellsDone) -> Scores:
-        found = np.empty(len(held.subjects), np.int32)
-        left = np.arange(held.alone, len(found))
+        found, alone = np.empty(len(held.subjects), np.int32), held.alone
         kinds, rows = np.unique(self.scoring.rows(query), return_inverse=True)
         bad = min(0, self.scoring.lowest)
         matrix = np.full((len(kinds), CODES), bad, np.int8 if self._bytes else np.int32)
         matrix[:, : self.scoring.matrix.shape[1]] = self.scoring.matrix[kinds]
         if self._scratch_bytes(self._widths[0], len(query), len(kinds)) > self._most_scratch:
-            done(len(query) * len(held.subjects.letters))
-            return self._pairs.of(query, held.subjects)
+            alone = len(found)
+        left = np.arange(alone, len(found))
         with Buffers(self.runtime, small=True) as buffers:
             given = {"query": buffers.of(rows.astype(np.uint16)), "matrix": buffers.of(matrix)}
             given |= {"m": len(query), "kinds": len(kinds)}
@@ -171,9 +170,9 @@ class VectorSearch(SearchEngine):
                 found[some] = scores = self._launch(held, some, width, given, buffers, tell)[some]
                 if self.local and width < WIDE:
                     left = some[scores > local_limit(self.scoring, width)]
-        if held.alone:
-            found[: held.alone] = self._pairs.of(query, held.subjects[: held.alone])
-            done(len(query) * int(held.lengths[: held.alone].sum()))
+        if alone:
+            found[:alone] = self._pairs.of(query, held.subjects[:alone])
+            done(len(query) * int(held.lengths[:alone].sum()))
         return found
 
     def _streams(
