@@ -41,10 +41,6 @@ EDGE_GROUPS = 16
 TAKE_EDGES = KernelSpec("take_edges", TILE_SET_FILES, ("from", "to", "tiles", "sources"))
 
 
-#: What reads the records of a launch's groups.
-Records = Callable[[Buffers], Ints]
-
-
 class Moves(NamedTuple):
     """A launch that computes tiles and stores their moves."""
 
@@ -54,7 +50,8 @@ class Moves(NamedTuple):
     #: The launch's other buffers.
     buffers: Buffers
     event: Any
-    records: Records
+    #: Reads the records of the launch's groups.
+    records: Callable[[Buffers], Ints]
 
 
 class Work(NamedTuple):
@@ -304,7 +301,7 @@ class WavefrontTileBatch(AbstractContextManager["WavefrontTileBatch"]):
 
     def _launch(
         self, done: TileSet, moves: Any, buffers: Buffers, best: int = 0, slot: str = ""
-    ) -> tuple[Any, Records]:
+    ) -> tuple[Any, Callable[[Buffers], Ints]]:
         """Enqueue the computation of tiles.  ``moves``: the buffer for their moves, or None;
         ``best``: 1 if each strip's best cell is looked for; ``slot`` names the scratch memory."""
         (plan, file, letters), tiles = self._works[moves is not None], done.descriptors
