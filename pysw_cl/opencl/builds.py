@@ -50,14 +50,13 @@ def listening(listener: Callable[[Build], None]) -> Iterator[None]:
 @contextmanager
 def expecting(count: int) -> Iterator[None]:
     """A call of this thread, with those inside it, that needs at most ``count`` programs."""
-    if _here.expected:
-        yield
-        return
-    _here.expected, _here.number = count, 0
+    before = _here.expected
+    if not before:
+        _here.expected, _here.number = count, 0
     try:
         yield
     finally:
-        _here.expected = 0
+        _here.expected = before
 
 
 def begun(device: str, kernel: str, kept: bool = False) -> None:

@@ -11,7 +11,8 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
-from operator import is_
+from itertools import groupby
+from operator import attrgetter, is_
 from typing import Any, TypeVar
 
 from ..errors import DeviceError
@@ -288,10 +289,8 @@ def runtimes_to_choose_from(device: Any) -> list[Runtime]:
         return []
     if named not in _named:
         usable = (info for _, info in listing.scan() if info.usable)
-        first: dict[str, DeviceInfo] = {}
-        for info in sorted(usable, key=listing.preference):
-            first.setdefault(info.kind, info)
-        _named[named] = [get_runtime(info.index) for info in first.values()]
+        kinds = groupby(sorted(usable, key=listing.preference), attrgetter("kind"))
+        _named[named] = [get_runtime(next(some).index) for _, some in kinds]
     return _named[named]
 
 

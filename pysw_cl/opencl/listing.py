@@ -111,7 +111,10 @@ def preference(info: DeviceInfo) -> tuple[int, int]:
 
 
 def _matches(text: str, info: DeviceInfo) -> bool:
-    """PyOpenCL's notation: "platform", "platform:device", each an index or a part of a name."""
+    """Does a text mean this device?  "auto", a kind, or PyOpenCL's notation: "platform",
+    "platform:device", each an index or a part of a name."""
+    if text.lower() in ("auto", *KINDS):
+        return text.lower() in ("auto", info.kind)
     platform, colon, device = (part.strip() for part in text.partition(":"))
     indices, names = info.index.split(":"), (info.platform, info.name)
 
@@ -164,13 +167,7 @@ def choose(text: str) -> tuple[Any, DeviceInfo]:
     if wanted.lower() == "auto" and (variable := next(named, None)):
         (wanted, most), source = name_and_threads(os.environ[variable]), variable
         threads = threads or most
-    kind = wanted.lower()
-    if kind == "auto":
-        matching = usable
-    elif kind in KINDS:
-        matching = [pair for pair in usable if pair[1].kind == kind]
-    else:
-        matching = [pair for pair in usable if _matches(wanted, pair[1])]
+    matching = [pair for pair in usable if _matches(wanted, pair[1])]
     if not matching:
         listed = "; ".join(str(info) for _, info in found)
         raise DeviceError(f"{source}={wanted!r} matches no usable device; there are: {listed}")

@@ -111,39 +111,39 @@ class BoxEngine(BatchEngine):
             at += rows + columns
         place = {number: at for at, number in enumerate(boxes)}
         chosen = [k for k, end in enumerate(ends) if end.box in place]
-        given = [(place[ends[k].box], ends[k].row, ends[k].column) for k in chosen]
-        places, sides = np.array(given, np.int32).reshape(-1, 3), np.array(pairs, np.int32)
+        cells = [(place[ends[k].box], ends[k].row, ends[k].column) for k in chosen]
+        places, sides = np.array(cells, np.int32).reshape(-1, 3), np.array(pairs, np.int32)
         launch = np.cumsum(4 * most_runs(*places[:, 1:].T.astype(np.int64))) // most
         cuts = [0, *(np.flatnonzero(np.diff(launch)) + 1).tolist(), len(chosen)]
         groups = Groups(sides, self.lanes.pairs(width), self.lanes.columns(width))
         execution = self.execution(groups, width, "cigar", boxes=True)
         with Buffers(self.runtime) as buffers:
-            own = {
+            given = {
                 "results": self._retained.get("results", execution.buffers["results"]),
                 "levels": buffers.of(np.array(levels, np.int32)),
                 "rise": next(iter(boxes.values())).match,
+                "text": buffers.of(np.concatenate(texts)),
+                "pairs": buffers.of(sides),
+                "ends": 0,
             }
-            text = buffers.of(np.concatenate(texts))
-            shared = {"text": text, "pairs": buffers.of(sides), "ends": 0}
-            shared = self.sweep(execution, buffers, shared, own)
+            given = self.sweep(execution, buffers, given)
             self.peak_bytes = max(self.peak_bytes, buffers.bytes + self._retained.bytes)
-            found = [self.traced(shared, places[a:b], width) for a, b in pairwise(cuts)]
+            found = [self.traced(given, places[a:b], width) for a, b in pairwise(cuts)]
         return dict(zip(chosen, chain(*found), strict=True)), len(found) + 1
 
-    def traced(self, shared: dict[str, Any], ends: Ints, width: int) -> list[BoxPath]:
+    def traced(self, swept: dict[str, Any], ends: Ints, width: int) -> list[BoxPath]:
         """The paths to some ends, by one launch."""
         count = len(ends)
-        runs_at = np.zeros(count + 1, np.int32)
-        np.cumsum(most_runs(ends[:, 1], ends[:, 2]), out=runs_at[1:])
+        runs_at = np.append(0, most_runs(ends[:, 1], ends[:, 2]).cumsum()).astype(np.int32)
         with Buffers(self.runtime) as buffers:
-            given = {
+            given = swept | {
                 "count": count,
                 "results": buffers.of(np.ascontiguousarray(ends.T)),
                 "runs_at": buffers.of(runs_at),
                 "runs": self._retained.get("runs", 4 * int(runs_at[-1])),
                 "traced": self._retained.get("traced", 4 * TRACED * count),
             }
-            self.launch_traceback({**shared, **given}, width, {"WRITE_RUNS": 1, "BOXES": 1})
+            self.launch_traceback(given, width, {"WRITE_RUNS": 1, "BOXES": 1})
             traced = buffers.read(given["traced"], TRACED * count).reshape(TRACED, count)
             words = buffers.read(given["runs"], int(runs_at[-1]), dtype=np.uint32)
         return [

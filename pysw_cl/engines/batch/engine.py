@@ -61,12 +61,10 @@ TILE_PAIRS = KernelSpec(
 TILE_ITEMS, TILE_GROUPS = 64, 1024
 #: The most work-items of a group of the next kernels, and those that copy the runs of a path.
 PACKING_GROUP, MATES = 1024, 8
-COUNT_RUNS, PACK_RUNS = (
-    KernelSpec(name, ("base.clh", "batch/pack_runs.cl"), tuple(arguments.split()))
-    for name, arguments in (
-        ("count_runs", "traced count:int offsets"),
-        ("pack_runs", "places count:int lanes:int offsets runs packed"),
-    )
+_PACKING = "base.clh", "batch/pack_runs.cl"
+COUNT_RUNS = KernelSpec("count_runs", _PACKING, ("traced", "count:int", "offsets"))
+PACK_RUNS = KernelSpec(
+    "pack_runs", _PACKING, ("places", "count:int", "lanes:int", "offsets", "runs", "packed")
 )
 
 
@@ -181,38 +179,39 @@ class BatchEngine:
         memory, groups, sizes = self._retained, execution.groups, execution.buffers
         tile, count = isinstance(pairs, tuple), groups.pairs
         near_step = max(0, self.scoring.highest) if near and self.scoring.gap_extend else 0
-        codes: dict[str, Any] = {"kept": self._codes, "kept_at": self._codes}
-        own: dict[str, Any] = {"keep": 0, "near": near_step}
+        given: dict[str, Any] = {"ends": self.ends, "near": near_step, "keep": 0}
+        given |= dict.fromkeys(("kept", "kept_at"), self._codes)
         with Running(self.runtime, memory, self.vectors) as batch:
             buffers, results = batch.buffers, batch.lend("results", sizes["results"])
             there = lent is not None and lent.there  # then nobody looks at the letters
             letters = self._codes if there else memory.letters(text, buffers)
-            shared: dict[str, Any] = {"ends": self.ends, "results": results, "text": letters}
+            given |= {"results": results, "text": letters}
             if lent is not None and lent.all:
-                shared["pairs"], places = lent.of.pairs_buffer, lent.of.places_buffer
+                given |= {"pairs": lent.of.pairs_buffer, "kept_at": lent.of.places_buffer}
             elif isinstance(pairs, tuple):
-                shared["pairs"] = self._tile_pairs(*pairs, sizes["pairs"], buffers)
+                given["pairs"] = self._tile_pairs(*pairs, sizes["pairs"], buffers)
             else:
-                shared["pairs"] = memory.sent("pairs", pairs, buffers)
+                given["pairs"] = memory.sent("pairs", pairs, buffers)
             if lent is not None:
+                given |= {"kept": lent.of.buffer, "keep": 1 + there}
                 if not lent.all:
-                    places = memory.sent("kept places", lent.of.places[lent.groups], buffers)
-                codes, own["keep"] = {"kept": lent.of.buffer, "kept_at": places}, 1 + there
+                    places = lent.of.places[lent.groups]
+                    given["kept_at"] = memory.sent("kept places", places, buffers)
             if execution.tops:
                 ends = np.cumsum(groups.sides).reshape(-1, 2)
                 shape = execution.top_lines, self.lanes.pairs(execution.width)
                 batch.tops = np.empty(shape, f"i{execution.width // 8}"), ends - groups.sides
                 tops = batch.lend("tops", sizes["tops"])
-                own |= {"tops": tops, "tops_at": buffers.of(batch.tops[1])}
+                given |= {"tops": tops, "tops_at": buffers.of(batch.tops[1])}
             batch.found = batch.array("found", (NUMBERS[execution.output] + 1, count))
-            shared = self.sweep(execution, buffers, shared, own | codes)
+            given = self.sweep(execution, buffers, given)
             batch.fetch_to(batch.found[:-1], results)
             if not (there or tile):
                 batch.fetch_to(batch.found[-1], results, 4 * (RESULTS - 1) * count)
             if batch.tops is not None:
                 batch.fetch_to(batch.tops[0], tops)
             if execution.stores_moves:
-                self._trace(batch, shared if lent is None else shared | codes, execution)
+                self._trace(batch, given, execution)
             batch.begin()
         self.peak_bytes = max(self.peak_bytes, buffers.bytes + memory.bytes)
         return batch
@@ -230,44 +229,39 @@ class BatchEngine:
         """What a score of 0 is in lanes of so many bits."""
         return local_floor(self.scoring, width) if self.local else 0
 
-    def sweep(
-        self, execution: InLanes, buffers: Buffers, shared: dict[str, Any], own: dict[str, Any]
-    ) -> dict[str, Any]:
-        """Enqueue a sweep; returns the arguments that its traceback has, too.  ``shared``: those
-        of them that are known; ``own``: arguments that the traceback does not have."""
+    def sweep(self, execution: InLanes, buffers: Buffers, given: dict[str, Any]) -> dict[str, Any]:
+        """Enqueue a sweep; returns its arguments, some of which its traceback has, too.  ``given``:
+        those of them that are known."""
         memory, sizes = self._retained, execution.buffers
         places, counter = self._codes, self._codes
         if execution.stores_moves:
             places = memory.sent("places", execution.groups.places, buffers)
         if self.vectors:  # work-groups count
             counter = memory.sent("counter", np.zeros(1, np.int32), buffers)
-        shared = shared | {
+        most_m, most_n = execution.groups.longest
+        given = given | {
             "count": execution.groups.pairs,
             "gap_open": self.scoring.gap_open,
             "gap_extend": self.scoring.gap_extend,
             "places": places,
             "moves": memory.get("moves", sizes["moves"]),
+            "codes": self._codes,
+            "groups": execution.groups.count,
+            "counter": counter,
+            "scratch_memory": memory.get("scratch", sizes["scratch"]),
+            "scratch_size": execution.scratch_size,
+            "most_m": most_m,
+            "most_n": most_n,
+            "floor": self._floor(execution.width),
         }
-        most_m, most_n = execution.groups.longest
         score, narrow = execution.score, execution.width < WIDE and self.lanes.narrow
         spec = batch_spec(narrow or self.lanes.header, score, execution.tops, execution.boxes)
-        more = {} if self.scoring.gap_open else {"LINEAR": 1}
-        if self.scoring.sets and execution.output == "counts":
-            more["SETS"] = 1
-        BoundKernel(self.runtime, spec, execution.defines | more).bind(
-            codes=self._codes,
-            groups=execution.groups.count,
-            counter=counter,
-            scratch_memory=memory.get("scratch", sizes["scratch"]),
-            scratch_size=execution.scratch_size,
-            most_m=most_m,
-            most_n=most_n,
-            floor=self._floor(execution.width),
-            **own,
-            **shared,
-            **self._once(score, self.tables.arguments),
-        ).launch(execution.workers, self.lanes.items)
-        return shared
+        sets = self.scoring.sets and execution.output == "counts"
+        more = {"LINEAR": int(self.scoring.gap_open == 0), "SETS": int(sets)}
+        kernel = BoundKernel(self.runtime, spec, execution.defines | more)
+        kernel.bind(**given, **self._once(score, self.tables.arguments))
+        kernel.launch(execution.workers, self.lanes.items)
+        return given
 
     def _once(self, key: Any, make: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
         """The arguments that ``make(key)`` makes, with arrays on the device."""
@@ -278,14 +272,14 @@ class BatchEngine:
             }
         return self._given[key]
 
-    def _trace(self, batch: Running, shared: dict[str, Any], execution: InLanes) -> None:
-        """Enqueue the traceback of all paths of a batch.  ``shared``: arguments of its kernel."""
+    def _trace(self, batch: Running, given: dict[str, Any], execution: InLanes) -> None:
+        """Enqueue the traceback of all paths of a batch.  ``given``: arguments of its kernel."""
         count, sizes, width = execution.groups.pairs, execution.buffers, execution.width
         groups, runs = execution.groups, execution.output == "cigar"
         traced = batch.lend("traced", sizes["traced"])
         here = (batch.lend if runs and self.vectors else self._retained.get)("runs", sizes["runs"])
-        arguments = {**shared, "runs": here, "traced": traced, "runs_at": self._codes}
-        self.launch_traceback(arguments, width, {"WRITE_RUNS": int(runs)})
+        given = given | {"runs": here, "traced": traced, "runs_at": self._codes}
+        self.launch_traceback(given, width, {"WRITE_RUNS": int(runs)})
         batch.traced = batch.array("traced", (TRACED, count))
         batch.fetch_to(batch.traced, traced)
         if runs and self.vectors:
@@ -295,36 +289,28 @@ class BatchEngine:
             offsets, packed = (batch.lend(name, sizes[name]) for name in ("offsets", "packed"))
             most = min(PACKING_GROUP, self.runtime.facts.most_items)
             group = 1 << most.bit_length() - 1
-            defines, given = {"GROUP": group}, {"count": count, "offsets": offsets}
-            counting = BoundKernel(self.runtime, COUNT_RUNS, defines)
-            counting.bind(traced=traced, **given).launch(1, group)
-            packing = BoundKernel(self.runtime, PACK_RUNS, defines)
-            given |= {"places": shared["places"], "lanes": groups.lanes}
-            packing.bind(**given, runs=here, packed=packed)
-            packing.launch(-(-count * MATES // group), group)
+            given |= {"offsets": offsets, "packed": packed, "lanes": groups.lanes}
+            for spec, some in ((COUNT_RUNS, 1), (PACK_RUNS, -(-count * MATES // group))):
+                kernel = BoundKernel(self.runtime, spec, {"GROUP": group})
+                kernel.bind(**{name: given[name] for name in spec.places}).launch(some, group)
             batch.packed = partial(batch.read, buffer=packed)
 
-    def launch_traceback(
-        self, arguments: dict[str, Any], width: int, defines: dict[str, int]
-    ) -> None:
-        """Enqueue a traceback with these arguments, but for those of the scoring."""
-        kept, lanes = "kept" in arguments, self.lanes
+    def launch_traceback(self, given: dict[str, Any], width: int, defines: dict[str, int]) -> None:
+        """Enqueue a traceback with what it needs of these arguments, and those of the scoring."""
+        kept, lanes = bool(given.get("keep")), self.lanes
         defines = {
             "R": lanes.columns(width),
             "WIDTH": width,
             "LOCAL": int(self.local),
             "KEPT": int(kept),
+            "POSITIONS": int(self.scoring.by_position),
+            "SETS": int(self.scoring.sets),
             **defines,
         }
-        if self.scoring.by_position:
-            defines["POSITIONS"] = 1
-        if self.scoring.sets:
-            defines["SETS"] = 1
         if kept:
             defines["LANES_AN_ITEM"] = lanes.pairs(width) // lanes.items
-            arguments = {name: value for name, value in arguments.items() if name != "text"}
         kernel = BoundKernel(self.runtime, TRACEBACK[kept], defines)
-        scores = self._once(kept, self.tables.traceback)
-        kernel.bind(**arguments, **scores, lanes=lanes.pairs(width))
-        groups = min(-(-arguments["count"] // lanes.items), lanes.path_groups * self.workers)
+        given = given | self._once(kept, self.tables.traceback) | {"lanes": lanes.pairs(width)}
+        kernel.bind(**{name: given[name] for name in kernel.spec.places})
+        groups = min(-(-given["count"] // lanes.items), lanes.path_groups * self.workers)
         kernel.launch(groups, lanes.items)

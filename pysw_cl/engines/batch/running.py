@@ -68,13 +68,11 @@ class Running(AbstractContextManager["Running"]):
 
     def view(self, buffer: Any, count: int) -> Words:
         """The first ``count`` words of a buffer in the host's memory, while `finish` runs."""
-        queue, flags = self._runtime.queue, cl.map_flags.READ
-        kind: Any = np.uint32
-        mapped: Any = cl.enqueue_map_buffer(
-            queue, buffer, flags, 0, (count,), kind, is_blocking=False
-        )
-        words: Words = mapped[0]
-        self._events.append(mapped[1])
+        map_buffer: Any = cl.enqueue_map_buffer
+        given = self._runtime.queue, buffer, cl.map_flags.READ, 0, (count,), np.uint32
+        words: Words
+        words, event = map_buffer(*given, is_blocking=False)
+        self._events.append(event)
         return words
 
     def begin(self) -> None:

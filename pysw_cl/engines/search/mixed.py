@@ -43,12 +43,10 @@ _SPEC = (
     "active:int bus scores"
 )
 SEARCH = KernelSpec("search", (*_HEADERS, "search/mixed.cl"), tuple(_SPEC.split()), limit=None)
-LETTERS_THERE, LAY_OUT = (
-    KernelSpec(name, ("base.clh", "search/turns.cl"), tuple(arguments.split()))
-    for name, arguments in (
-        ("letters_there", "letters all:long there"),
-        ("lay_out", "letters starts lengths count:int codes firsts turns"),
-    )
+_TURNS = "base.clh", "search/turns.cl"
+LETTERS_THERE = KernelSpec("letters_there", _TURNS, ("letters", "all:long", "there"))
+LAY_OUT = KernelSpec(
+    "lay_out", _TURNS, ("letters", "starts", "lengths", "count:int", "codes", "firsts", "turns")
 )
 
 
@@ -259,8 +257,8 @@ class MixedSearch(SearchEngine):
         found = slot.memory.host("scores", (len(subjects),))
         with self.runtime.failing():
             slot.wait()
-            queue = self.runtime.beside(0).queue
-            cl.enqueue_copy(queue, found, slot.memory.get("scores", 0), is_blocking=True)
+        aside = Buffers(self.runtime.beside(0))
+        aside.read(slot.memory.get("scores", 0), len(found), into=found)
         self.cells["search/mixed/11"] += cells
         unsure = np.flatnonzero(found > limit(self.scoring))
         if len(unsure):

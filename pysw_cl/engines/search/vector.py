@@ -20,7 +20,7 @@ from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.lane_sets import LANE_SETS, WIDE
 from ...planning.pair_batch import LONGEST, filled
 from ...scoring.scoring import Scoring
-from ...sequences.alphabet import PIECE, Letters
+from ...sequences.alphabet import Letters, translated
 from ...sequences.sequence_set import SequenceSet
 from ..batch.scores import global_fits, local_floor, local_limit, local_width
 from .contract import CellsDone, Pairs, Scores, SearchEngine
@@ -126,17 +126,14 @@ class VectorSearch(SearchEngine):
         self._most_scratch = min(runtime.facts.largest, 2**31 - 1)
 
     def hold(self, subjects: SequenceSet) -> Held:
-        buffers, count = Buffers(self.runtime), len(subjects)
-        codes = np.zeros(len(subjects.letters) + AT_ONCE, np.uint8)
-        for at in range(0, len(subjects.letters), PIECE):  # without a copy of all
-            letters = subjects.letters[at : at + PIECE]
-            codes[at : at + len(letters)] = self.scoring.target_encoding[letters]
-        lengths = subjects.lengths
+        buffers, lengths, letters = Buffers(self.runtime), subjects.lengths, subjects.letters
+        codes = np.zeros(len(letters) + AT_ONCE, np.uint8)
+        codes[: len(letters)] = translated(self.scoring.target_encoding, letters)
         given = {
             "codes": buffers.of(codes),
             "starts": buffers.of(subjects.starts),
             "lengths": buffers.of(lengths.astype(np.int32)),
-            "scores": buffers.empty(4 * count),
+            "scores": buffers.empty(4 * len(subjects)),
         }
         most = int(lengths.sum()) // self.lanes.pairs(self._widths[0])
         return Held(subjects, lengths, buffers, given, int((lengths > most).sum()))
@@ -146,15 +143,14 @@ class VectorSearch(SearchEngine):
             yield self._of_query(query, held, done)
 
     def _of_query(self, query: Letters, held: Held, done: CellsDone) -> Scores:
-        found = np.empty(len(held.subjects), np.int32)
-        left = np.arange(held.alone, len(found))
+        found, alone = np.empty(len(held.subjects), np.int32), held.alone
         kinds, rows = np.unique(self.scoring.rows(query), return_inverse=True)
         bad = min(0, self.scoring.lowest)
         matrix = np.full((len(kinds), CODES), bad, np.int8 if self._bytes else np.int32)
         matrix[:, : self.scoring.matrix.shape[1]] = self.scoring.matrix[kinds]
         if self._scratch_bytes(self._widths[0], len(query), len(kinds)) > self._most_scratch:
-            done(len(query) * len(held.subjects.letters))
-            return self._pairs.of(query, held.subjects)
+            alone = len(found)
+        left = np.arange(alone, len(found))
         with Buffers(self.runtime, small=True) as buffers:
             given = {"query": buffers.of(rows.astype(np.uint16)), "matrix": buffers.of(matrix)}
             given |= {"m": len(query), "kinds": len(kinds)}
@@ -171,9 +167,9 @@ class VectorSearch(SearchEngine):
                 found[some] = scores = self._launch(held, some, width, given, buffers, tell)[some]
                 if self.local and width < WIDE:
                     left = some[scores > local_limit(self.scoring, width)]
-        if held.alone:
-            found[: held.alone] = self._pairs.of(query, held.subjects[: held.alone])
-            done(len(query) * int(held.lengths[: held.alone].sum()))
+        if alone:
+            found[:alone] = self._pairs.of(query, held.subjects[:alone])
+            done(len(query) * int(held.lengths[:alone].sum()))
         return found
 
     def _streams(
@@ -207,10 +203,9 @@ class VectorSearch(SearchEngine):
         """Sweep ``some`` subjects in lanes of a width; the scores of all, theirs among them."""
         streams, places = self._streams(held, some, width, buffers)
         m, lanes = given["m"], self.lanes.pairs(width)
+        long = width < WIDE and not self.local and max(m, held.lengths[some[0]]) > LONGEST
         defines = {"R": COLUMNS, "WIDTH": width, "LOCAL": int(self.local)}
-        defines["BYTES"] = int(self._bytes)
-        if width < WIDE and not self.local:
-            defines["LONG"] = int(max(m, int(held.lengths[some[0]])) > LONGEST)
+        defines |= {"BYTES": int(self._bytes), "LONG": int(long)}
         size = self._scratch_bytes(width, m, given["kinds"])
         workers = min(self.runtime.info.compute_units, len(streams.letters))
         workers = min(workers, self.runtime.facts.largest // size)

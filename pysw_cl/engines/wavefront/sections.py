@@ -135,7 +135,8 @@ class SectionsRun(StripsRun):
         #: For each section, the column that it was swept from or compared at.
         self.began = np.where(self.starts > 0, self._column("crossed", np.arange(count)) + 1, 0)
         # made before the sweep: a driver may wait for a kernel that runs before it makes a buffer
-        compared = None if self.sections.cut.proven else self._to_compare(self.buffers)
+        proven = self.sections.cut.proven or not self.began.any()
+        compared = None if proven else self._to_compare(self.buffers)
         self._launch(np.arange(count), False, self.buffers)
         if compared is None:
             return True
@@ -151,16 +152,12 @@ class SectionsRun(StripsRun):
 
     def _to_compare(self, buffers: Buffers) -> _Compared:
         which = np.flatnonzero(self.began)
-        places = np.zeros((max(1, len(which)), 2), np.int64)  # no buffer is empty
-        places[: len(which), 0] = self.began[which]
-        places[: len(which), 1] = self._column("right", which - 1) + 1
-        return which, buffers.constant(places), buffers.of(np.zeros(len(places), np.int32))
+        places = np.stack([self.began[which], self._column("right", which - 1) + 1], 1)
+        return which, buffers.constant(places), buffers.of(np.zeros(len(which), np.int32))
 
     def _refused(self, compared: _Compared) -> NDArray[np.int64]:
         """The sections that did not begin as the one before them ended."""
         which, places, refused = compared
-        if not len(which):
-            return which
         items = min(COMPARING, self.runtime.device.max_work_group_size)
         kernel = BoundKernel(self.runtime, COMPARE, {"COMPARING": items})
         kernel.bind(kept=self.kept, places=places, refused=refused)
@@ -168,8 +165,8 @@ class SectionsRun(StripsRun):
         kernel.bind(rows=self.grid.m, padded_rows=self.grid.padded_rows, parts=parts)
         kernel.launch(len(which) * parts, items)
         self.launches += 1
-        differ: NDArray[np.bool_] = self.buffers.read(refused, len(which)) != 0
-        return np.asarray(which[differ], np.int64)
+        found: NDArray[np.int64] = which[self.buffers.read(refused, len(which)) != 0]
+        return found
 
     def _sweep_again(self, refused: NDArray[np.int64], buffers: Buffers) -> None:
         """Sweep sections from the last column of the one before, which takes the place of the one

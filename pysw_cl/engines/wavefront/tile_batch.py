@@ -41,10 +41,6 @@ EDGE_GROUPS = 16
 TAKE_EDGES = KernelSpec("take_edges", TILE_SET_FILES, ("from", "to", "tiles", "sources"))
 
 
-#: What reads the records of a launch's groups.
-Records = Callable[[Buffers], Ints]
-
-
 class Moves(NamedTuple):
     """A launch that computes tiles and stores their moves."""
 
@@ -54,7 +50,8 @@ class Moves(NamedTuple):
     #: The launch's other buffers.
     buffers: Buffers
     event: Any
-    records: Records
+    #: Reads the records of the launch's groups.
+    records: Callable[[Buffers], Ints]
 
 
 class Work(NamedTuple):
@@ -156,10 +153,9 @@ class WavefrontTileBatch(AbstractContextManager["WavefrontTileBatch"]):
         ``sides``: for each tile the row above it (indexed by the matrix's columns) and the column
         to its left (by its rows).  Rows below the matrix's last row get its left edge."""
         done = self._set(level, parts, steps)
-        with Buffers(self.runtime) as copies:
-            for tile, part, (top, left) in zip(
-                done.descriptors.tolist(), parts, sides, strict=True
-            ):
+        tiles = done.descriptors.tolist()
+        with Buffers(self.runtime, small=True) as copies:
+            for tile, part, (top, left) in zip(tiles, parts, sides, strict=True):
                 area, m, n = part.area, tile[TileWord.ROWS], tile[TileWord.COLUMNS]
                 stride, left_at = tile[TileWord.STRIDE], tile[TileWord.LEFT]
                 line = tile[TileWord.BUS] + 2 * TOP_LINE * stride
@@ -178,7 +174,7 @@ class WavefrontTileBatch(AbstractContextManager["WavefrontTileBatch"]):
                         copies.write(done.kept, np.repeat(cell, m - rows), 4 * (place + rows))
             if not self._given.local:  # unreachable cells become the sentinel again, in place
                 self._take(done, done, copies)
-            self._run(None, done)
+            self._sweep(done, copies)
         return done
 
     def inside(
@@ -186,7 +182,9 @@ class WavefrontTileBatch(AbstractContextManager["WavefrontTileBatch"]):
     ) -> TileSet:
         """Compute tiles whose corners are crossings of special rows and columns of ``outer``."""
         done = self._set(level, parts, steps)
-        self._run(outer, done)
+        with Buffers(self.runtime, small=True) as buffers:
+            self._take(outer, done, buffers)
+            self._sweep(done, buffers)
         return done
 
     def moves(self, outer: TileSet, parts: list[Part], slot: int = 0, capacity: int = 0) -> Moves:
@@ -294,17 +292,14 @@ class WavefrontTileBatch(AbstractContextManager["WavefrontTileBatch"]):
         kernel.launch(EDGE_GROUPS * len(done.parts), 64)
         self._cost.launches += 1
 
-    def _run(self, outer: TileSet | None, done: TileSet) -> None:
+    def _sweep(self, done: TileSet, buffers: Buffers) -> None:
         """Compute tiles without moves."""
-        with Buffers(self.runtime, small=True) as buffers:
-            if outer is not None:
-                self._take(outer, done, buffers)
-            _, records = self._launch(done, None, buffers)
-            self._count(records(buffers), False)
+        _, records = self._launch(done, None, buffers)
+        self._count(records(buffers), False)
 
     def _launch(
         self, done: TileSet, moves: Any, buffers: Buffers, best: int = 0, slot: str = ""
-    ) -> tuple[Any, Records]:
+    ) -> tuple[Any, Callable[[Buffers], Ints]]:
         """Enqueue the computation of tiles.  ``moves``: the buffer for their moves, or None;
         ``best``: 1 if each strip's best cell is looked for; ``slot`` names the scratch memory."""
         (plan, file, letters), tiles = self._works[moves is not None], done.descriptors
