@@ -141,8 +141,6 @@ class Batch(Sequence[tuple[bytes, bytes]]):
         that follow each other, and where queries and targets begin in them (n x 2).  They are
         copied if they would be ``most`` times as many with what lies between them."""
         sides = self._queries[first:stop], self._targets[first:stop]
-        if first == stop:
-            return [], np.zeros((0, 2), np.int64)
         spans = [(int(side.starts.min()), int(side.ends.max())) for side in sides]
         both = min(spans)[0], max(end for _, end in spans)
         apart = sum(end - start for start, end in spans)
