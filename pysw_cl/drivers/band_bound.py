@@ -90,7 +90,7 @@ def _counts(view: View) -> Longs:
 
 
 class Band:
-    """The diagonals ``low`` to ``high``, both included, as the `Corridor` of a sweep.
+    """The band with k diagonals outside each end, as the `Corridor` of a sweep.
 
     With ``least``, the sweep skips cells that are on no path of this score or more (Fickett 1984).
     It decides at the bottom edge of each tile row: H of a cell plus the highest score of the rest.
@@ -99,15 +99,10 @@ class Band:
     With ``stops``, the sweep ends early once its paths will probably not reach ``least``."""
 
     def __init__(
-        self,
-        low: int,
-        high: int,
-        bound: BandScoreBound,
-        least: int | None,
-        stops: bool,
-        tuning: BandTuning,
+        self, bound: BandScoreBound, k: int, least: int | None, stops: BandTuning | None
     ) -> None:
-        self.low, self.high = low, high
+        #: The first and the last diagonal.
+        self.low, self.high = bound.diagonals(k)
         #: First row of a tile row -> its columns [start, stop).
         self.spans: dict[int, tuple[int, int]] = {}
         #: Where the sweep ended early, the best score that it would probably have found.
@@ -115,8 +110,8 @@ class Band:
         #: The score that the sweep looks for; None: any.
         self.wanted = least
         self._least = None if bound.free else least
-        self._bound, self._stops, self._tuning = bound, stops, tuning
-        self._first, self._last = 0, high
+        self._bound, self._stops = bound, stops
+        self._first, self._last = 0, self.high
 
     def columns(self, row: int, row_end: int) -> tuple[int, int]:
         first = max(0, row + self.low, self._first)
@@ -134,7 +129,7 @@ class Band:
         rows_left, columns_left = bound.m - row, bound.n - at
         rest = h - bound.extension * (rows_left + columns_left)
         possible = rest + bound.pairs(np.minimum(rows_left, columns_left))
-        if self._stops and not self._goes_on(row, int(possible.max())):
+        if self._stops and not self._goes_on(row, int(possible.max()), self._least, self._stops):
             return False
         live = possible >= self._least
         if not live.any():
@@ -150,14 +145,12 @@ class Band:
         )
         return True
 
-    def _goes_on(self, row: int, possible: int) -> bool:
+    def _goes_on(self, row: int, possible: int, least: int, tuning: BandTuning) -> bool:
         """Will the best path, which after ``row`` rows can still score ``possible``, probably reach
         ``least``?  No, if it lost more than (slack * share of rows + early) * the allowed loss."""
-        assert self._least is not None
         highest, share = self._bound.beyond(0), row / self._bound.m
-        lost, allowed = highest - possible, highest - self._least
-        tuning = self._tuning
-        if possible >= self._least and lost <= allowed * (tuning.slack * share + tuning.early):
+        lost, allowed = highest - possible, highest - least
+        if possible >= least and lost <= allowed * (tuning.slack * share + tuning.early):
             return True
         slack = tuning.slack - (tuning.slack - tuning.least_slack) * share
         self.foreseen = int(highest - slack * lost / share)

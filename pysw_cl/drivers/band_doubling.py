@@ -153,17 +153,16 @@ class BandChoice:
 
     def _try(self, k: int, stops: bool = False) -> _Try:
         """The band with k diagonals outside each end; ``stops``: see `Band`."""
-        low, high = self.bound.diagonals(k)
-        shape = self._tiles.shape(high - low + 1)
-        places = cuts(self._tiles.m, shape[0], self._tiles.plan.strip_rows)
-        cost, sure = self._tiles.cost(low, high, places), k == self._proving
+        sure = k == self._proving
         least = self._score if sure else None
         if self._assumed is not None:
             least = self._assumed
         elif stops:
             least = self.bound.beyond(k + 1) + 1
-        band = Band(low, high, self.bound, least, stops, self._tuning)
-        return _Try(band, shape, places, *cost, sure)
+        band = Band(self.bound, k, least, self._tuning if stops else None)
+        shape = self._tiles.shape(band.high - band.low + 1)
+        places = cuts(self._tiles.m, shape[0], self._tiles.plan.strip_rows)
+        return _Try(band, shape, places, *self._tiles.cost(band.low, band.high, places), sure)
 
     def proves(self, one: _Try, score: int) -> bool:
         """Does the band prove the score found in it?  If not, the next k is set."""

@@ -115,8 +115,13 @@ class BatchDriver(Batches):
             away |= np.maximum(part.m, part.n) > self.longest
         if away.any():
             part = self._leave(part, away)
-        if how == "traceback":
-            part = self._counted(part, turned)
+        if how == "traceback" and (large := part.cells > tuning.counted_cells).any():
+            large &= ~self._far(part)
+            if turned or self.scoring.by_position:  # counting finds no start, and no such letters
+                part = self._leave(part, large)
+            else:
+                self._begin(part.take(large), "counts")  # in the sweep
+                part = part.take(~large)
         if how in PATHS:
             self._begin_paths(part, how)
             return
@@ -125,17 +130,6 @@ class BatchDriver(Batches):
             self._begin(part.take(far), "ends")
             part = part.take(~far)
         self._begin(part, how)
-
-    def _counted(self, part: Part, turned: bool) -> Part:
-        """Start the batches of large pairs, counted in the sweep; returns the others."""
-        large = part.cells > self.tuning.counted_cells
-        if large.any():
-            large &= ~self._far(part)
-            if turned or self.scoring.by_position:  # counting finds no start, and no such letters
-                return self._leave(part, large)
-            self._begin(part.take(large), "counts")
-            part = part.take(~large)
-        return part
 
     def _in_pieces(self, part: Part, how: str) -> Part:
         """Compute the pairs of a part that are compared in pieces; returns the others."""
@@ -196,8 +190,12 @@ class BatchDriver(Batches):
 
     def _begin_paths(self, part: Part, how: str) -> None:
         """Start the batches of paths, those of far ends in two steps."""
-        large = self._large(part)
-        if large.any():
+        # The moves of a group may take too much memory.  Those between starts and ends may be few,
+        # and long paths mostly need lanes of twice the width, of which a group has half as many.
+        narrow, wide = (self.engine.lanes.pairs(k * self.least_width) for k in (1, 2))
+        large = (narrow * part.cells > self.most_moves) & (wide * part.cells <= 2 * self.most_moves)
+        able = self.vector and self.engine.local and not self.scoring.by_position
+        if able and large.any():
             self._begin(part.take(large), "starts", how)
             part = part.take(~large)
         few = min(self.tuning.first_paths, max(FEW, len(part) // 8))
@@ -215,16 +213,6 @@ class BatchDriver(Batches):
         weighs = self.choose is not None and 2 * self.chosen <= self.scored
         weighs &= part.all_cells > self.tuning.unchosen_cells
         self._begin(part, "score" if weighs else how, how)
-
-    def _large(self, part: Part) -> Bools:
-        """Which pairs are so large that the moves of their group take too much memory?  Those
-        between starts and ends may be few, and long paths mostly need lanes of twice the width, of
-        which a group has half as many, so that all moves fit."""
-        narrow, wide = (self.engine.lanes.pairs(k * self.least_width) for k in (1, 2))
-        large = narrow * part.cells > self.most_moves
-        large &= wide * part.cells <= 2 * self.most_moves
-        able = self.vector and self.engine.local and not self.scoring.by_position
-        return np.asarray(large & able)
 
     def _far(self, part: Part) -> Bools:
         """Of which pairs are the ends found first, and then paths near these ends?  Where targets

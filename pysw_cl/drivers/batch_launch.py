@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.batch.scores import FREE_QUERY, counts_fit, global_fits, local_limit, path_reach
-from ..planning.lane_sets import WIDE
 from ..planning.parameters import PairTuning
 from ..results.stats import Stats
 from .batch_layout import Lengths, Part
@@ -137,9 +136,7 @@ class Batches:
                 self.one.check(int(part.index[found[-1] != 0].min()))
             if lent is not None:
                 lent.done()
-            sure = np.ones(len(part), np.bool_)
-            if self.engine.local and width < WIDE:
-                sure = found[0] <= local_limit(self.scoring, width)
+            sure = (found[0] <= local_limit(self.scoring, width)) | (not self.engine.local)
             if batch.tops is not None:
                 for k in np.flatnonzero(sure).tolist():
                     self.tops[int(part.index[k])] = batch.tops, k, part.pairs[k]

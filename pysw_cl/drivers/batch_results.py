@@ -61,11 +61,6 @@ class PairResults:
         #: Why each path that was computed again was wrong.
         self.wrong: list[str] = []
 
-    def put(self, name: str, k: int, value: int) -> None:
-        if abs(value) > np.iinfo(np.int32).max:
-            self.values[name] = self.values[name].astype(np.int64)
-        self.values[name][k] = value
-
     def beside(self, names: Sequence[str]) -> PairResults:
         """Results of the same pairs with other fields, which share what is known of the pairs."""
         other = PairResults(len(self.alone), names)
@@ -203,7 +198,10 @@ class OneByOne:
             value = getattr(result, name)
             if name in ("score", "second_best"):
                 value = round(value * self.options.scoring.scale)
-            found.put(name, k, UNKNOWN if value is None else value)
+            value = UNKNOWN if value is None else value
+            if abs(value) > np.iinfo(np.int32).max:
+                found.values[name] = found.values[name].astype(np.int64)
+            found.values[name][k] = value
         if found.paths is not None:
             found.paths.put(k, result.path)
         found.minus[k], found.alone[k] = result.strand == "minus", True

@@ -144,12 +144,7 @@ class Left:
     rows and columns, or, with ``both``, in either; with ``matches`` those that it needs."""
 
     def __init__(
-        self,
-        last: list[int],
-        kept: Cells,
-        separation: int,
-        both: bool,
-        matches: Matches | None = None,
+        self, last: list[int], kept: Cells, separation: int, both: bool, matches: Matches | None
     ) -> None:
         self._last, self._kept, self._near = last, kept[:, 1:], separation - 1
         self._both, self._matches = both, matches

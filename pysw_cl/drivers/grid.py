@@ -115,12 +115,11 @@ def pairs_of(rows: int, columns: int, own: bool) -> Pairs:
 
 @dataclass(eq=False)
 class Tile:
-    """A tile that is computed, its scores so far, and the batches that it waits for."""
+    """A tile that is computed, and its scores so far."""
 
     rows: Chunk
     columns: Chunk
     own: bool
-    open: int = 0
 
     def __post_init__(self) -> None:
         rows, columns = (of.places[:, 1].astype(np.int64) for of in (self.rows, self.columns))
@@ -208,7 +207,6 @@ class Grid:
         text = np.concatenate([tile.rows.letters, tile.columns.letters])
         batch = engine.start(text, pairs, engine.execution(groups, width, "score"))
         self._under_way.append((tile, width, some, batch))
-        tile.open += 1
         self.stats.add_cost(Stats({f"batch/{engine.lanes.name}/{width}": cells}, 1))
 
     def _finish(self, most: int = 0) -> None:
@@ -220,9 +218,8 @@ class Grid:
             batch.finish()
             found = batch.found[0]
             tile.take(some, found)
-            tile.open -= 1
-            limit = local_limit(engine.scoring, width) if engine.local else 0
-            if engine.local and width < WIDE and found.max() > limit:
+            limit = local_limit(engine.scoring, width)
+            if engine.local and found.max() > limit:
                 unsure = np.flatnonzero(found > limit)
                 if len(unsure) > self.tuning.most_outgrown * len(found):
                     self._least = max(self._least, 2 * width)
@@ -230,7 +227,7 @@ class Grid:
                 before = self.stats.total_cells
                 self._start(engine, tile, 2 * width, (q[unsure], t[unsure]))
                 self.stats.again += self.stats.total_cells - before
-            if not tile.open:
+            else:
                 self._done_with(tile)
 
     def _done_with(self, tile: Tile) -> None:

@@ -21,8 +21,6 @@ from ..sequences.alphabet import is_nucleotide
 from ..sequences.kmers import OTHERS, K, Sample, samples_of
 from ..sequences.view import Frame
 
-Floats = NDArray[np.float64]
-
 #: Matrices of fewer cells take less time than a look.
 LOOKED_CELLS = 1 << 22
 #: The share of words in common that may lie outside the part that is alike, on each side.
@@ -151,7 +149,7 @@ def sweep_share(
     return float(np.mean(live * np.where(h > 0, near, 1.0)))
 
 
-def _starts(length: int, step: int) -> Floats:
+def _starts(length: int, step: int) -> NDArray[np.float64]:
     """The first rows of the blocks of a side, or of some of them."""
     count = -(-length // step)
     some = min(count, BLOCKS)

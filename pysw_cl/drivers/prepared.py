@@ -103,11 +103,7 @@ class Batch(Sequence[tuple[bytes, bytes]]):
     @property
     def lengths(self) -> Lengths:
         """The letters of queries and targets (int64, n x 2)."""
-        return self.lengths_of(0, len(self))
-
-    def lengths_of(self, first: int, stop: int) -> Lengths:
-        sides = self._queries[first:stop], self._targets[first:stop]
-        return np.stack([side.lengths for side in sides], axis=1)
+        return np.stack([self._queries.lengths, self._targets.lengths], axis=1)
 
     @property
     def kept_bytes(self) -> int:
@@ -127,9 +123,9 @@ class Batch(Sequence[tuple[bytes, bytes]]):
         """See `batch_layout.parts`.  They are made once."""
         key = (most_pairs, most_letters, longest)
         if key not in self._parts:
-            found, first = list[PartOf](), 0
+            found, first, every = list[PartOf](), 0, self.lengths
             while first < len(self):
-                lengths = self.lengths_of(first, min(first + most_pairs, len(self)))
+                lengths = every[first : first + most_pairs]
                 _, count, *_ = filled(lengths.sum(axis=1), most_letters)  # of long ones, too
                 regions, starts = self.laid_out(first, first + count)
                 text = regions[0] if len(regions) == 1 else np.concatenate(regions)
@@ -145,8 +141,6 @@ class Batch(Sequence[tuple[bytes, bytes]]):
         that follow each other, and where queries and targets begin in them (n x 2).  They are
         copied if they would be ``most`` times as many with what lies between them."""
         sides = self._queries[first:stop], self._targets[first:stop]
-        if first == stop:
-            return [], np.zeros((0, 2), np.int64)
         spans = [(int(side.starts.min()), int(side.ends.max())) for side in sides]
         both = min(spans)[0], max(end for _, end in spans)
         apart = sum(end - start for start, end in spans)

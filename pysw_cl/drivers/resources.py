@@ -9,8 +9,6 @@ from typing import Any
 from ..errors import InputError, file_name
 from .options import Resources
 
-_set = object.__setattr__
-
 
 @dataclass(frozen=True, kw_only=True)
 class AlignResources(Resources):
@@ -24,7 +22,7 @@ class AlignResources(Resources):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.checkpoint is not None:
-            _set(self, "checkpoint", file_name(self.checkpoint, "checkpoint"))
+            object.__setattr__(self, "checkpoint", file_name(self.checkpoint, "checkpoint"))
         elif self.disk_size is not None or self.stop_after is not None:
             raise InputError("disk_size and stop_after go with checkpoint")
         if self.cluster is None:
@@ -60,4 +58,4 @@ class ResumeResources(Resources):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _set(self, "checkpoint", file_name(self.checkpoint, "checkpoint"))
+        object.__setattr__(self, "checkpoint", file_name(self.checkpoint, "checkpoint"))

@@ -41,7 +41,13 @@ def trace_back(
     path, tuning = path or Path(end.row, end.column), engine.plan.tuning
     area = Area(0, end.row, 0, end.column)
     while path.inside(area):
-        ahead, tiles = None, _tile_batch(engine, problem, path)
+        # what computes many tiles of the rest in one launch, if single ones are not better
+        ahead, tiles = None, None
+        least = tuning.speculation.least_sides * tuning.speculation.side
+        if min(path.row, path.column) >= least and problem.forbidden is None:
+            rest = problem.query.slice(0, path.row), problem.target.slice(0, path.column)
+            with suppress(DeviceError):
+                tiles = engine.tile_batch(*rest, problem.scoring, problem.floor, len(problem.query))
         with tiles or nullcontext():
             if tiles is not None:
                 ahead = SpeculativeTraceback(tiles, tuning, problem, grid, end, path)
@@ -55,19 +61,6 @@ def trace_back(
             tuning = tuning.with_values({"traceback.path_bytes": less})
     path.finish(problem)
     return path
-
-
-def _tile_batch(engine: Engine, problem: Problem, path: Path) -> WavefrontTileBatch | None:
-    """What computes many tiles of the rest in one launch; None if single ones are better."""
-    tuning = engine.plan.tuning.speculation
-    short = min(path.row, path.column) < tuning.least_sides * tuning.side
-    if short or problem.forbidden is not None:
-        return None
-    query, target = problem.query.slice(0, path.row), problem.target.slice(0, path.column)
-    tiles: WavefrontTileBatch | None = None
-    with suppress(DeviceError):
-        tiles = engine.tile_batch(query, target, problem.scoring, problem.floor, len(problem.query))
-    return tiles
 
 
 def _step(engine: Engine, problem: Problem, grid: RestartPoints, area: Area, path: Path) -> None:

@@ -74,6 +74,7 @@ class Strips:
         narrow = bool(program.widths)
         # the block with the best cell is swept again when all strips are done
         again = narrow and program.best == 1 and program.form == "ticketed"
+        argmax = 8 + 2 * (alpha + 1) * T + 2 * self.chunk  # words of a group (best.clh)
         table, letters = self.scores
         local = self.plan.lane_set.local_profile
         profile = 0 if local else sizes.profile_bytes(T, letters, alpha, program.striped)
@@ -83,7 +84,7 @@ class Strips:
             "state": sizes.state_bytes(T, alpha, groups, *lanes),
             "stages": 8 * groups * self.chunk,
             "profiles": max(4, groups * profile),
-            "argmax_scratch": max(4, again * sizes.argmax_bytes(T, alpha, groups, self.chunk)),
+            "argmax_scratch": max(4, 4 * again * groups * argmax),
             "record": 4 * sizes.RECORD_WORDS * self.strip_groups,
             "hits": 4,  # the count of collected cells
         }

@@ -189,8 +189,6 @@ class _Sweeps:
         count = sum(-(-rows // height) for rows in lengths(places))
         if shared := given.devices > 1:
             count, places = max(2, -(-tile.m // height // given.devices)), [0, height]
-        if count < 2:
-            return None
         part = replace(begun.tile, m=min(height, max(lengths(places))))
         both = filter(None, (begun, begun.until_built))
         ways = (in_strips(one.plan, one.program.score, part, given, linked=True) for one in both)

@@ -20,8 +20,6 @@ from ..scoring.scoring import Scoring
 from .model.times import CUT, Count, Line, Machine, Wave, lag_of
 from .plan import Plan
 
-Numbers = NDArray[np.int64]
-
 #: Rows from which on the overlap grows, and by how much of it for each doubling.
 MANY_ROWS, GROWTH = 1 << 15, 1 / 16
 #: What `sections_of` is asked: rows and columns of a tile; its :func:`span`; the overlap to begin
@@ -205,7 +203,7 @@ def _soonest(plan: Plan, asked: Asked, seconds: float) -> Cut | None:
 
 
 @lru_cache(64)
-def _every(*values: tuple[int, ...]) -> tuple[Numbers, ...]:
+def _every(*values: tuple[int, ...]) -> tuple[NDArray[np.int64], ...]:
     """Each value with all others, as arrays."""
     return tuple(np.array([*product(*values)], np.int64).T.copy())
 

@@ -50,11 +50,6 @@ def state_bytes(
     return 4 * strip_groups * rows * T
 
 
-def argmax_bytes(T: int, alpha: int, strip_groups: int, chunk: int) -> int:
-    """Bytes of the deferred argmax of groups with blocks of ``chunk`` columns (best.clh)."""
-    return 4 * strip_groups * (8 + 2 * (alpha + 1) * T + 2 * chunk)
-
-
 def profile_bytes(T: int, letters: int, alpha: int, striped: bool) -> int:
     """Bytes of one group's query profile; ``letters``: columns of the substitution matrix;
     ``striped``: are all lanes at the same column?"""

@@ -65,7 +65,7 @@ def test_ends_that_are_apart_in_threads() -> None:
         given = "reference", query, target, SCORING, 0, 0, border, border
         found = []
         for executor in (None, InThreads([make_engine("reference")] * 3)):
-            want = Want("all", 40, 1, among=Left([FARTHEST, 0, 0], kept, 12, False))
+            want = Want("all", 40, 1, among=Left([FARTHEST, 0, 0], kept, 12, False, None))
             result, *_ = run_sweep(*given, want, shape=(31, 23), executor=executor)
             found.append(list(result.hits))
         assert found[0] == found[1]
