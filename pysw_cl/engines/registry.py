@@ -18,7 +18,6 @@ from weakref import WeakKeyDictionary
 from ..errors import DeviceError, DeviceMemoryError, PlanError, RecomputedWarning, warn
 from ..opencl.device import Runtime, get_runtime, named_apart, runtimes_to_choose_from, stamp
 from ..opencl.several import alike
-from ..planning.choose import with_channels
 from ..planning.model.predict import first_use
 from ..planning.model.runs import sweep_of
 from ..planning.plan import Plan
@@ -118,8 +117,8 @@ def engine_for(device: Any, wishes: Wishes, timed: bool = False) -> Engine:
     if named_apart(device) is not None:
         (runtime, *others), helper = alike(device)
         engine = row.make(runtime, wishes, others)
-        if helper is not None and not others:
-            engine.helper, engine.plan = _wavefront(helper, None), with_channels(engine.plan)
+        if helper is not None:
+            engine.helper = _wavefront(helper, None)
         return engine
     runtime = get_runtime(device)
     return row.make(runtime.timed() if timed else runtime, wishes)

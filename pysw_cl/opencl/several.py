@@ -58,18 +58,19 @@ def alike(device: Any, equal: bool = False) -> tuple[list[Runtime], Runtime | No
         whole = equal or every or one.info.kind == "cpu"
         return one.info.kind, *([one.facts] if whole else [one.traits.lanes, one.traits.schedulers])
 
-    cpus = [one for one in found if one.info.kind == "cpu" and first.info.kind == "gpu"]
-    found = [one for one in found if one not in cpus]
     some = [one for one in found if kind(one) == kind(first)]
-    if not every and len(some) < len(found):
-        other = next(one for one in found if one not in some)
+    others = [one for one in found if one not in some]
+    cpus = [one for one in others if (one.info.kind, first.info.kind) == ("cpu", "gpu")]
+    helper = cpus[0] if cpus and len(some) == 1 else None
+    if not every and others and others != [helper]:
+        other = others[0]
         both = " and ".join(f"{one.info.index} ({one.info.name})" for one in (first, other))
         raise DeviceError(
             f"{both} are not alike, and one pair is computed by GPUs with the same lanes, or CPUs "
-            "of one size, or one of these GPUs and a CPU: name only such devices, or 'all', which "
-            "takes those like the first one"
+            "of one size, or a GPU and a CPU: name only such devices, or 'all', which takes those "
+            "like the first one"
         )
-    return some, cpus[0] if cpus else None
+    return some, helper
 
 
 def meant(device: Any) -> tuple[Runtime, int]:

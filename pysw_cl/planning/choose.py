@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import lcm
-from typing import Any, TypeVar
+from typing import Any
 
 from .execution import ByRows, InParts, InSections, InStrips, TileExecution
 from .facts import DeviceFacts, Share
@@ -22,8 +22,6 @@ from .program import (
 )
 from .sections import Sections, filling, first_overlap, sections_of, sooner_by_rows, span
 from .sizes import bus_bytes, sharing_warps, warps_of
-
-P = TypeVar("P", bound=Plan)
 
 
 def choose(tile: TileShape, given: Given) -> TileExecution:
@@ -161,17 +159,9 @@ def pipeline_rows(given: Given, m: int, n: int, pieces: int = 1) -> TileRows | N
     return TileRows(-(-at_once // (plan.tuning.pipeline.depth * quantum)) * quantum, quantum)
 
 
-def with_channels(plan: P) -> P:
-    """A plan of a device whose edges are copied while it computes: each tile of its pipelines has a
-    queue, and drivers have few channels to a device, where copies wait for launches before them."""
-    own = plan.tuning.pipeline
-    less = replace(own, depth=min(own.depth, own.relay_depth))
-    return replace(plan, tuning=replace(plan.tuning, pipeline=less))
-
-
 def _as_one(given: Given) -> Given:
     """Several devices as if they were one with as many groups and schedulers."""
-    plan, B = with_channels(given.plan), sum(one.groups for one in given.shares)
+    plan, B = given.plan, sum(one.groups for one in given.shares)
     machine = plan.machine.on(round(B / plan.B * plan.machine.schedulers))
     plan = replace(plan, B=B, machine=machine)
     low = low_strips(plan, given.alike_rows) if given.alike_rows else None

@@ -77,8 +77,7 @@ class PipelineTuning:
 
     least_cells: int = tunable(1 << 43, 0, 1 << 62, "seconds on a GPU; below, one tile is as fast")
     most_columns: int = tunable(1 << 26, 1, 1 << 31, "as long as a launch takes: half a minute")
-    depth: int = tunable(7, 1, 64, "tiles computed at once: they share the rows of a busy device")
-    relay_depth: int = tunable(4, 1, 64, "of one of several devices, as drivers have few channels")
+    depth: int = tunable(4, 1, 64, "tiles computed at once, few, as drivers have few channels")
     more: int = tunable(2, 1, 64, "tiles begun beside those, as the host is late now and then")
     relay_columns: int = tunable(1 << 13, 1, 1 << 26, "copied from device to device at least")
     relay_seconds: float = tunable(2e-4, 0, 1, "between two looks at what is to be copied")

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -39,8 +40,8 @@ def columns_of_helper(engine: Engine, whole: Rectangle, limits: Limits) -> tuple
     if helper is None or engine.piped_rows(whole, m) is None:
         return 0, 0
     columns, rows = columns_beside(engine.plan, helper.plan, m, n)
-    pruned = columns and limits.bound is not None and whole.floor is not None
-    if pruned and related(whole.query.read(0, m), whole.target.read(0, n)):
+    pruned = columns and limits.bound is not None
+    if pruned and (whole.floor is None or related(whole.query.read(0, m), whole.target.read(0, n))):
         return 0, 0
     return columns, rows
 
@@ -72,15 +73,20 @@ class SweepBeside:
         self._found, self._lock = list[tuple[Area, SweepResult]](), threading.Lock()
 
     def run(self) -> SweepResult:
-        m, n = self._shape
+        (m, n), helper = self._shape, self._engine.helper
+        assert helper is not None
         with ThreadPoolExecutor(1, "helper") as thread:
-            strips = thread.submit(self._strips)
+            strips = thread.submit(self._strips, helper)
             try:
                 self._sweep(self._engine, Area(0, m, 0, self._first), right=self._right)
             finally:
                 self._over.set()
                 self._right.close(Stopped("the first part is not computed"))
-            strips.result()
+            error = strips.result()
+        if error is not None:
+            self._engine.helper, name = None, helper.plan.device
+            self._engine.failures.failed.append(name)
+            warn(f"{name} failed, others go on: {error}", RecomputedWarning)
         if self._done < m:
             self._sweep(self._engine, Area(self._done, m, self._first, n))
         result, count = SweepResult(), self._want.count
@@ -94,24 +100,22 @@ class SweepBeside:
             result.add(found)
         return result
 
-    def _strips(self) -> None:
-        """Compute strips of the second part until the first one is done, or the helper fails."""
-        helper, engine, (m, n) = self._engine.helper, self._engine, self._shape
-        assert helper is not None
-        helper.failures, helper.stage = engine.failures, engine.stage
-        try:
+    def _strips(self, helper: Engine) -> Exception | None:
+        """Compute strips of the second part until the first one is done, or the helper fails: its
+        error."""
+        m, n = self._shape
+        helper.failures, helper.stage = self._engine.failures, self._engine.stage
+        with suppress(Stopped):
             while self._done < m and not self._over.is_set():
                 end = min(m, self._done + self._rows)
                 self._right.read(end - 1, end)
                 below = EdgeArray(n - self._first)
-                self._sweep(helper, Area(self._done, end, self._first, n), below)
+                try:
+                    self._sweep(helper, Area(self._done, end, self._first, n), below)
+                except (DeviceError, MemoryError) as error:
+                    return error
                 self._done, self._above = end, below
-        except Stopped:
-            return
-        except DeviceError as error:
-            name = helper.plan.device
-            engine.failures.failed.append(name)
-            warn(f"{name} failed, others go on: {error}", RecomputedWarning)
+        return None
 
     def _sweep(
         self, engine: Engine, area: Area, below: Sink | None = None, right: Sink | None = None
@@ -128,7 +132,7 @@ class SweepBeside:
             if row < at <= end
         }
         columns = {
-            at - column: Part(line, row) if row else line
+            at - column: Part(line, row) if column else line
             for at, line in edges.columns.items()
             if column < at <= stop
         }

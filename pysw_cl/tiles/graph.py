@@ -8,7 +8,7 @@ computes them one by one, in an engine's pipeline, or in the order of an executo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -18,7 +18,7 @@ import numpy as np
 from ..planning.geometry import places_inside
 from ..scoring.scoring import Scoring
 from ..sequences.view import Pairs, View, pairs_inside
-from .edges import DeviceEdge, Edge, EdgeArray, Edges, LevelEdge, Source
+from .edges import DeviceEdge, Edge, EdgeArray, Edges, LevelEdge, Part, Source
 from .slabs import BestCells, Slab, Slabs, SweepResult
 from .tile import Area, Corridor, Hit, TileJob, TileResult
 
@@ -74,6 +74,11 @@ class Rectangle:
         )
 
 
+def _stay(lines: Mapping[int, Any]) -> bool:
+    """May special lines stay on a device?  Parts of longer ones are copied at once."""
+    return not any(isinstance(line, Part) for line in lines.values())
+
+
 class SweepState:
     """The input of a sweep, and how far it is.  ``best``: the best cells so far.  ``slabs``: how
     the rows are cut into slabs.  ``corridor``: the part that is computed (None: all)."""
@@ -123,8 +128,8 @@ class SweepState:
             after=best.after(area),
             rows=rows,
             columns=columns,
-            rows_stay=area.column_end - area.column == self.n,
-            columns_stay=area.row_end - area.row == slab.rows,
+            rows_stay=area.column_end - area.column == self.n and _stay(self.edges.rows),
+            columns_stay=area.row_end - area.row == slab.rows and _stay(slab.columns),
         )
 
     def gives_bottom(self, slab: Slab) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 import spans
 from aligning import needs_lanes
+from failing import failing
 from saving import key
 
 import pysw_cl
@@ -26,9 +28,10 @@ from pysw_cl.planning.choose import columns_beside
 from pysw_cl.planning.model.times import Machine
 from pysw_cl.scoring.scoring import make_scoring
 from pysw_cl.sequences.view import View
+from pysw_cl.tiles import beside
 from pysw_cl.tiles.beside import columns_of_helper
 from pysw_cl.tiles.graph import Rectangle
-from pysw_cl.tiles.tile import Limits, TileJob, TileResult
+from pysw_cl.tiles.tile import Bound, Limits, TileJob, TileResult
 
 SCORES: list[dict[str, Any]] = [
     {"sub_score": (1, -3), "gap_cost": (3, 2)},
@@ -70,7 +73,11 @@ def helped(monkeypatch: pytest.MonkeyPatch) -> Any:
         helper = helper or Helper()
         with monkeypatch.context() as patch:
             patch.setattr(WavefrontEngine, "helper", helper)
-            patch.setattr(align_pair, "columns_of_helper", lambda *_: (columns, rows))
+            patch.setattr(
+                align_pair,
+                "columns_of_helper",
+                lambda engine, *_: (columns, rows) if engine.helper else (0, 0),
+            )
             yield helper
 
     return given
@@ -117,26 +124,42 @@ def test_the_engine_does_what_the_helper_did_not(helped: Any, rows: int) -> None
     assert key(found) == key(wanted) and 1 <= helper.count <= 3
 
 
-@pytest.mark.parametrize("first", [1, 2, 5])
-def test_a_helper_that_fails(helped: Any, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("first", "error"), [(1, DeviceError), (2, MemoryError), (5, DeviceError)])
+def test_a_helper_that_fails(
+    helped: Any, first: int, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not asked again for the second strand."""
     a, b = drawn(np.random.default_rng(6), 250, 300)
-    wanted = pysw_cl.align(a, b, output="ends")
+    wanted = pysw_cl.align(a, b, output="ends", strand="both")
     tile = WavefrontEngine.tile
 
     def slowly(self: WavefrontEngine, job: TileJob, capacity: int = 0) -> TileResult:
-        time.sleep(0.03)
+        time.sleep(0.02)
         return tile(self, job, capacity)
 
     def fail(count: int) -> None:
         if count >= first:
-            raise DeviceError("the device is gone")
+            raise error("the device is gone")
 
     with helped(len(b) // 2, 10) as helper:
         helper.before = fail
         monkeypatch.setattr(WavefrontEngine, "tile", slowly)
         with pytest.warns(RecomputedWarning, match="others go on: the device is gone"):
-            found = pysw_cl.align(a, b, plan=SMALL, output="ends")
+            found = pysw_cl.align(a, b, plan=SMALL, output="ends", strand="both")
     assert key(found) == key(wanted) and len(found.stats.failed) == 1
+
+
+@pytest.mark.parametrize("side", [64, 200])
+def test_a_call_that_fails_once(helped: Any, side: int) -> None:
+    """It is done again, also while special lines of a part are read."""
+    a, b = drawn(np.random.default_rng(8), side, side + 1)
+    plan = {**SMALL, "tile_cells": 1 << 30}
+    wanted = pysw_cl.align(a, b, plan=plan)
+    for first in range(1, 25):
+        with helped(side // 3, side), failing(None, first), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RecomputedWarning)
+            found = pysw_cl.align(a, b, plan=plan)
+        assert key(found) == key(wanted), first
 
 
 def test_an_engine_that_fails_ends_the_helper(helped: Any, monkeypatch: Any) -> None:
@@ -173,3 +196,15 @@ def test_an_engine_alone_has_no_helper() -> None:
     whole = Rectangle(codes, codes, make_scoring((1, -3), (3, 2)), 0)
     engine = WavefrontEngine(get_runtime("auto"), make_plan(get_runtime("auto")))
     assert columns_of_helper(engine, whole, Limits()) == (0, 0)
+
+
+def test_a_global_matrix_that_is_pruned_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only its last part would know a score that some path has."""
+    engine = WavefrontEngine(get_runtime("auto"), make_plan(get_runtime("auto")))
+    engine.helper = engine
+    monkeypatch.setattr(WavefrontEngine, "piped_rows", lambda *_: (1, 1))
+    monkeypatch.setattr(beside, "columns_beside", lambda *_: (5, 5))
+    codes, scoring = View(np.zeros(10, np.uint8)), make_scoring((1, -3), (3, 2))
+    for floor, bound, columns in ((None, None, 5), (None, Bound(1, 9, 9, 1), 0), (0, None, 5)):
+        whole = Rectangle(codes, codes, scoring, floor)
+        assert columns_of_helper(engine, whole, Limits(bound))[0] == columns
