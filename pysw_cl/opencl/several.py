@@ -50,7 +50,7 @@ def devices_of(device: Any) -> list[Any]:
 def alike(device: Any, equal: bool = False) -> tuple[list[Runtime], Runtime | None]:
     """The runtimes of the first one of `devices_of`, and of those that are like it: all that
     ``device`` names have to be, but for the size of GPUs, unless it has to be ``equal``, too.  And
-    a CPU beside a GPU, if there is one.  Raises DeviceError."""
+    a CPU that it names beside a GPU.  Raises DeviceError."""
     found, every = devices_of(device), named_apart(device) == ["all"]
     first = found[0]
 
@@ -59,12 +59,10 @@ def alike(device: Any, equal: bool = False) -> tuple[list[Runtime], Runtime | No
         return one.info.kind, *([one.facts] if whole else [one.traits.lanes, one.traits.schedulers])
 
     some = [one for one in found if kind(one) == kind(first)]
-    others = [one for one in found if one not in some]
-    cpus = [one for one in others if (one.info.kind, first.info.kind) == ("cpu", "gpu")]
-    helper = cpus[0] if cpus and len(some) == 1 else None
-    if not every and others and others != [helper]:
-        other = others[0]
-        both = " and ".join(f"{one.info.index} ({one.info.name})" for one in (first, other))
+    others = [] if every else [one for one in found if one not in some]
+    helper = others[0] if others and first.info.kind == "gpu" and len(some) == 1 else None
+    if others and (len(others) > 1 or helper is None or helper.info.kind != "cpu"):
+        both = " and ".join(f"{one.info.index} ({one.info.name})" for one in (first, others[0]))
         raise DeviceError(
             f"{both} are not alike, and one pair is computed by GPUs with the same lanes, or CPUs "
             "of one size, or a GPU and a CPU: name only such devices, or 'all', which takes those "

@@ -240,15 +240,16 @@ def columns_beside(plan: Plan, other: Plan, m: int, n: int) -> tuple[int, int]:
     if None in (one.machine.known(one.engine) for one in (plan, other)):
         return 0, 0
     own, tuning = in_mixed_lanes(plan) or plan, plan.tuning.sweep
-    rows, seconds = (own.for_size(m, n) or own).device_rows, own.least_cost(m, n)
+    own = own.for_size(m, n) or own
+    rows, seconds = own.device_rows, own.least_cost(m, n)
     pace = m * n / other.least_cost(m, n)  # cells a second
     wide = pace * seconds / (-(-m // rows) * rows)
     columns = int(wide / (1 + wide / n))
     if not 0 < columns < n or rows >= m:
         return 0, 0
     taken = own.least_cost(m, n - columns) + own.least_cost(rows, columns)
-    high = int(tuning.beside_seconds * pace / columns)
-    return columns * (taken < seconds * (1 - tuning.beside_share)), max(other.strip_rows, high)
+    strips = max(1, int(tuning.beside_seconds * pace / columns / own.strip_rows))
+    return columns * (taken < seconds * (1 - tuning.beside_share)), strips * own.strip_rows
 
 
 def pipeline_slots(plan: Plan) -> int:

@@ -24,6 +24,7 @@ import numpy as np
 
 from ..errors import DeviceError, RecomputedWarning, Stopped, warn
 from ..planning.choose import columns_beside
+from ..planning.execution import Execution, InStrips
 from ..sequences.kmers import related
 from .contract import Engine
 from .edges import EdgeArray, EdgePipe, Edges, Part, Sink, Source
@@ -73,12 +74,12 @@ class SweepBeside:
         self._found, self._lock = list[tuple[Area, SweepResult]](), threading.Lock()
 
     def run(self) -> SweepResult:
-        (m, n), helper = self._shape, self._engine.helper
+        m, helper = self._shape[0], self._engine.helper
         assert helper is not None
         with ThreadPoolExecutor(1, "helper") as thread:
             strips = thread.submit(self._strips, helper)
             try:
-                self._sweep(self._engine, Area(0, m, 0, self._first), right=self._right)
+                first = self._sweep(self._engine, Area(0, m, 0, self._first), right=self._right)
             finally:
                 self._over.set()
                 self._right.close(Stopped("the first part is not computed"))
@@ -88,7 +89,7 @@ class SweepBeside:
             self._engine.failures.failed.append(name)
             warn(f"{name} failed, others go on: {error}", RecomputedWarning)
         if self._done < m:
-            self._sweep(self._engine, Area(self._done, m, self._first, n))
+            self._rest(first.execution)
         result, count = SweepResult(), self._want.count
         for area, found in self._found:
             cells = result.hits.some, found.hits.moved(area.row, area.column)
@@ -117,9 +118,20 @@ class SweepBeside:
                 self._done, self._above = end, below
         return None
 
+    def _rest(self, first: Execution | None) -> None:
+        """Compute what is left of the second part, as the ``first`` one: that program is built."""
+        engine, usual, (m, n) = self._engine, self._engine.plan, self._shape
+        if isinstance(first, InStrips):
+            tuning = usual.tuning.with_values({"sections.least_cells": 1 << 62})
+            engine.plan = replace(first.plan, alpha_fixed=True, tuning=tuning)
+        try:
+            self._sweep(engine, Area(self._done, m, self._first, n))
+        finally:
+            engine.plan = usual
+
     def _sweep(
         self, engine: Engine, area: Area, below: Sink | None = None, right: Sink | None = None
-    ) -> None:
+    ) -> SweepResult:
         """Sweep a part of the matrix, with these sinks and its parts of the special lines."""
         whole, edges, (m, n), (row, end, column, stop) = self._whole, self._edges, self._shape, area
         corner, above = edges.corner, (edges.top, edges.left)
@@ -156,6 +168,7 @@ class SweepBeside:
             spans = engine.spans or ()
             self._spans.extend(one._replace(area=one.area and _in(area, one.area)) for one in spans)
             engine.spans = self._spans
+        return found
 
     def _tell(self, before: int, done: int, total: int) -> None:
         m, n = self._shape

@@ -121,8 +121,7 @@ def test_a_cpu_beside_a_gpu(machine: Machine, device: Any) -> None:
     assert helper.info.kind == "cpu" and helper.info.compute_units == 15
     with pytest.raises(DeviceError, match="not alike"):
         alike(["1:0", "1:1", "0:0"])
-    found, helper = alike("all")
-    assert [one.info.kind for one in found] == ["gpu"] and helper is not None
+    assert alike("all")[1] is None
 
 
 @pytest.mark.parametrize("name", [*PAIRS, *OTHERS])
