@@ -15,8 +15,6 @@ for a strip at most, however fast the helper is, and if that fails it does all o
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -70,28 +68,37 @@ class SweepBeside:
         #: How many rows of the second part are done, and the edge below them.
         self._done = 0
         self._above: Source = Part(edges.top, self._first)
-        #: What the parts found; several threads write to special rows.
+        self._error: BaseException | None = None  # of the helper
+        #: What strips found; a lock for that, and for special rows, to which both threads write.
         self._found, self._lock = list[tuple[Area, SweepResult]](), threading.Lock()
 
     def run(self) -> SweepResult:
-        m, helper = self._shape[0], self._engine.helper
+        m, engine, helper = self._shape[0], self._engine, self._engine.helper
         assert helper is not None
-        with ThreadPoolExecutor(1, "helper") as thread:
-            strips = thread.submit(self._strips, helper)
-            try:
-                first = self._sweep(self._engine, Area(0, m, 0, self._first), right=self._right)
-            finally:
-                self._over.set()
-                self._right.close(Stopped("the first part is not computed"))
-            error = strips.result()
-        if error is not None:
-            self._engine.helper, name = None, helper.plan.device
-            self._engine.failures.failed.append(name)
+        most, area = engine.plan.tuning.sweep.hang_seconds, Area(0, m, 0, self._first)
+        thread = threading.Thread(target=self._strips, args=(helper,), name="helper", daemon=True)
+        thread.start()
+        try:
+            first = self._sweep(engine, area, right=self._right)
+        finally:
+            self._over.set()
+            self._right.close(Stopped("the first part is not computed"))
+            thread.join(most)
+        with self._lock:  # nothing is taken from a strip any more
+            if thread.is_alive():
+                self._error = DeviceError(f"a strip takes {most:g} s")
+            error = self._error
+        if isinstance(error, DeviceError | MemoryError):
+            engine.helper, name = None, helper.plan.device
+            engine.failures.failed.append(name)
             warn(f"{name} failed, others go on: {error}", RecomputedWarning)
+        elif error is not None:
+            raise error
+        parts = [*self._found, (area, first)]
         if self._done < m:
-            self._rest(first.execution)
+            parts.append(self._rest(first.execution))
         result, count = SweepResult(), self._want.count
-        for area, found in self._found:
+        for area, found in parts:
             cells = result.hits.some, found.hits.moved(area.row, area.column)
             result.hits = Hits(np.concatenate(cells), count)
             for of in (found.tops, found.skipped):
@@ -101,31 +108,35 @@ class SweepBeside:
             result.add(found)
         return result
 
-    def _strips(self, helper: Engine) -> Exception | None:
-        """Compute strips of the second part until the first one is done, or the helper fails: its
-        error."""
+    def _strips(self, helper: Engine) -> None:
+        """Compute strips of the second part until the first one is done, or the helper fails."""
         m, n = self._shape
         helper.failures, helper.stage = self._engine.failures, self._engine.stage
-        with suppress(Stopped):
+        try:
             while self._done < m and not self._over.is_set():
                 end = min(m, self._done + self._rows)
                 self._right.read(end - 1, end)
-                below = EdgeArray(n - self._first)
-                try:
-                    self._sweep(helper, Area(self._done, end, self._first, n), below)
-                except (DeviceError, MemoryError) as error:
-                    return error
-                self._done, self._above = end, below
-        return None
+                area, below = Area(self._done, end, self._first, n), EdgeArray(n - self._first)
+                found = self._sweep(helper, area, below)
+                with self._lock:
+                    if self._error is not None:
+                        return
+                    self._found.append((area, found))
+                    self._done, self._above = end, below
+        except Stopped:
+            return
+        except BaseException as error:
+            self._error = error
 
-    def _rest(self, first: Execution | None) -> None:
+    def _rest(self, first: Execution | None) -> tuple[Area, SweepResult]:
         """Compute what is left of the second part, as the ``first`` one: that program is built."""
         engine, usual, (m, n) = self._engine, self._engine.plan, self._shape
+        area = Area(self._done, m, self._first, n)
         if isinstance(first, InStrips):
             tuning = usual.tuning.with_values({"sections.least_cells": 1 << 62})
             engine.plan = replace(first.plan, alpha_fixed=True, tuning=tuning)
         try:
-            self._sweep(engine, Area(self._done, m, self._first, n))
+            return area, self._sweep(engine, area)
         finally:
             engine.plan = usual
 
@@ -163,7 +174,6 @@ class SweepBeside:
             shape=engine.plan.tile_shape(*area.shape),
             progress=partial(self._tell, m * column) if engine is self._engine else None,
         )
-        self._found.append((area, found))
         if column and self._spans is not None:
             spans = engine.spans or ()
             self._spans.extend(one._replace(area=one.area and _in(area, one.area)) for one in spans)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -147,6 +148,22 @@ def test_a_helper_that_fails(
         with pytest.warns(RecomputedWarning, match="others go on: the device is gone"):
             found = pysw_cl.align(a, b, plan=SMALL, output="ends", strand="both")
     assert key(found) == key(wanted) and len(found.stats.failed) == 1
+
+
+def test_a_helper_that_hangs(helped: Any) -> None:
+    """It is left out after a while, and an error of another kind is raised."""
+    a, b = drawn(np.random.default_rng(9), 250, 300)
+    wanted, over = pysw_cl.align(a, b), threading.Event()
+    with helped(len(b) // 2, 10) as helper:
+        helper.before = lambda count: over.wait()
+        with pytest.warns(RecomputedWarning, match="others go on: a strip takes 0.2 s"):
+            found = pysw_cl.align(a, b, plan=SMALL | {"sweep.hang_seconds": 0.2})
+    over.set()
+    assert key(found) == key(wanted) and len(found.stats.failed) == 1
+    with helped(len(b) // 2, 10) as helper:
+        helper.before = lambda count: 1 // 0
+        with pytest.raises(ZeroDivisionError):
+            pysw_cl.align(a, b, plan=SMALL)
 
 
 @pytest.mark.parametrize("side", [64, 200])
