@@ -83,8 +83,9 @@ class SweepBeside:
             finally:
                 self._over.set()
                 self._right.close(Stopped("the first part is not computed"))
-            error = strips.result()
-        if error is not None:
+        try:
+            strips.result()
+        except (DeviceError, MemoryError) as error:
             self._engine.helper, name = None, helper.plan.device
             self._engine.failures.failed.append(name)
             warn(f"{name} failed, others go on: {error}", RecomputedWarning)
@@ -94,16 +95,13 @@ class SweepBeside:
         for area, found in self._found:
             cells = result.hits.some, found.hits.moved(area.row, area.column)
             result.hits = Hits(np.concatenate(cells), count)
-            for of in (found.tops, found.skipped):
-                moved = {_in(area, part): value for part, value in of.items()}
-                of.clear()
-                of.update(moved)
+            found.tops = {_in(area, part): top for part, top in found.tops.items()}
+            found.skipped = {_in(area, part): count for part, count in found.skipped.items()}
             result.add(found)
         return result
 
-    def _strips(self, helper: Engine) -> Exception | None:
-        """Compute strips of the second part until the first one is done, or the helper fails: its
-        error."""
+    def _strips(self, helper: Engine) -> None:
+        """Compute strips of the second part until the first one is done, or the helper fails."""
         m, n = self._shape
         helper.failures, helper.stage = self._engine.failures, self._engine.stage
         with suppress(Stopped):
@@ -111,12 +109,8 @@ class SweepBeside:
                 end = min(m, self._done + self._rows)
                 self._right.read(end - 1, end)
                 below = EdgeArray(n - self._first)
-                try:
-                    self._sweep(helper, Area(self._done, end, self._first, n), below)
-                except (DeviceError, MemoryError) as error:
-                    return error
+                self._sweep(helper, Area(self._done, end, self._first, n), below)
                 self._done, self._above = end, below
-        return None
 
     def _rest(self, first: Execution | None) -> None:
         """Compute what is left of the second part, as the ``first`` one: that program is built."""
