@@ -79,9 +79,7 @@ def profiled(plan: P, runtime: Runtime) -> P:
 
 def _default_T(lanes: LaneSet, device: DeviceFacts) -> int:
     """Lanes of a strip: those of a warp, or as many as a work-group of the device holds."""
-    if lanes.per_item is None:
-        return lanes.defaults.T
-    if lanes.of_warps:
+    if lanes.of_warps and lanes.per_item is not None:
         return lanes.per_item * device.warp_width
     T = lanes.defaults.T
     while lanes.group(T) > device.most_items:

@@ -97,13 +97,12 @@ ENGINES = {
     "rowscan": Row(_rowscan, True, RowscanPlan, default_rowscan, False),
     "reference": Row(_reference, False, ReferencePlan, lambda runtime: ReferencePlan(), False),
 }
-DEFAULT = "wavefront"
 
 
 def row_of(wishes: Wishes) -> Row:
     """The row of the engine that the wishes name.  Raises PlanError for an unknown name."""
-    given = wishes.get("engine") if isinstance(wishes, Mapping) else getattr(wishes, "engine", None)
-    name = DEFAULT if given is None else given
+    name = wishes.get("engine") if isinstance(wishes, Mapping) else getattr(wishes, "engine", None)
+    name = "wavefront" if name is None else name
     if not isinstance(name, str) or name not in ENGINES:
         raise PlanError(f"plan: engine {name!r} does not exist; there are {', '.join(ENGINES)}")
     return ENGINES[name]

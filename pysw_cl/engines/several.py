@@ -22,8 +22,7 @@ from ..tiles.graph import Rectangle, TileRow, next_tile
 from ..tiles.tile import Area, TileJob, TileResult
 from .plans import default_plan
 from .rowscan.engine import RowscanEngine
-from .rowscan.plan import RowscanPlan
-from .wavefront.engine import RowScan, WavefrontEngine
+from .wavefront.engine import WavefrontEngine
 from .wavefront.relay import Relay
 from .wavefront.tile import given_of, shape_of
 
@@ -31,60 +30,57 @@ from .wavefront.tile import given_of, shape_of
 LARGE = 1 << 28
 
 
-class InThreads:
-    """Several engines, each of which computes in a thread of its own the next tile whose edges are
-    there, those of upper rows first.  They are equal where they capture special rows and columns.
+def share_tiles(
+    engines: Sequence[Engine], leave_out: Callable[[DeviceError], object], rows: Iterator[TileRow]
+) -> None:
+    """Compute all tiles of some rows by several engines, each of which computes in a thread of its
+    own the next tile whose edges are there, those of upper rows first.  They are equal where they
+    capture special rows and columns.
+
     One that fails is left out, and its tile is computed by another one; the error of the last one
-    is raised.  ``leave_out`` gets the error of another one, with its number among those left."""
-
-    def __init__(
-        self, engines: Sequence[Engine], leave_out: Callable[[DeviceError], object] = str
-    ) -> None:
-        self._engines, self._leave_out = list(engines), leave_out
-
-    def __call__(self, rows: Iterator[TileRow]) -> None:
-        """Compute all tiles of some rows.  Another error ends that, once those begun are done."""
-        free, left = list(self._engines), dict[TileRow, list[Area]]()
-        again = list[tuple[TileRow, Area, TileJob]]()
-        running: dict[Future[TileResult], tuple[TileRow, Area, TileJob, Engine]] = {}
-        with ThreadPoolExecutor(len(free)) as threads:
-            while True:
-                busy = {row for row, *_ in running.values()} | {row for row, *_ in again}
-                found = again.pop() if free and again else None
-                if free and (found := found or next_tile(rows, left, busy)) is not None:
-                    engine = free.pop()
-                    tile = partial(engine.tile, found[2])
-                    running[threads.submit(engine.noted, tile, found[1])] = *found, engine
-                elif not running:
-                    return
-                else:
-                    for done in wait(running, return_when=FIRST_COMPLETED).done:
-                        row, area, job, engine = running.pop(done)
-                        try:
-                            result = done.result()
-                        except DeviceError as error:
-                            if len(self._engines) == 1:
-                                raise
-                            error.device = self._engines.index(engine)
-                            del self._engines[error.device]
-                            self._leave_out(error)
-                            again.append((row, area, job))
-                        else:
-                            row.take(area, result)
-                            free.append(engine)
+    is raised.  ``leave_out`` gets the error of another one, with its number among those left.
+    Another error ends that, once the tiles that are begun are done."""
+    free, known, left = list(engines), list(engines), dict[TileRow, list[Area]]()
+    running: dict[Future[TileResult], tuple[TileRow, Area, Engine]] = {}
+    with ThreadPoolExecutor(len(free)) as threads:
+        while True:
+            busy = {row for row, *_ in running.values()}
+            if free and (found := next_tile(rows, left, busy)) is not None:
+                engine, (row, area, job) = free.pop(), found
+                begun = threads.submit(engine.noted, partial(engine.tile, job), area)
+                running[begun] = row, area, engine
+            elif not running:
+                return
+            else:
+                for done in wait(running, return_when=FIRST_COMPLETED).done:
+                    row, area, engine = running.pop(done)
+                    try:
+                        result = done.result()
+                    except DeviceError as error:
+                        if len(known) == 1:
+                            raise
+                        error.device = known.index(engine)
+                        del known[error.device]
+                        leave_out(error)
+                        left[row].insert(0, area)
+                    else:
+                        row.take(area, result)
+                        free.append(engine)
 
 
 class Shared(Engine):
-    """An engine of the first of several devices, each of which has one that computes tiles, too."""
+    """An engine of the first of several devices, each of which has one that computes tiles, too.
+    ``of_one``: the class of an engine of one device."""
 
+    of_one: Any
     runtime: Runtime
+    names: list[str]
 
-    def _among(self, runtimes: Sequence[Runtime], workers: Sequence[Engine]) -> None:
-        self._runtimes, self._workers, self.devices = list(runtimes), list(workers), len(runtimes)
-        name = self.plan.device
-        self.names: list[str] = [f"{name}, {k + 1} of {self.devices}" for k in range(self.devices)]
-        for one in workers:
-            one.failures = self.failures
+    def __init__(self, runtimes: Sequence[Runtime], plan: Plan, *more: Any) -> None:
+        self.of_one.__init__(self, runtimes[0], plan, *more)
+        self._runtimes, self.devices = list(runtimes), len(runtimes)
+        self._workers: list[Engine] = [self.of_one(one, plan, *more) for one in runtimes]
+        self.names = [f"{plan.device}, {k + 1} of {self.devices}" for k in range(self.devices)]
 
     def leave_out(self, error: DeviceError) -> str | None:
         if self.devices == 1:
@@ -104,22 +100,21 @@ class Shared(Engine):
         m, n = whole.shape
         if self.devices == 1 or m * n < self.plan.tuning.sweep.spread_cells:
             return None
-        return InThreads(self.tracers, partial(left_out, self))
+        return partial(share_tiles, self.tracers, partial(left_out, self))
 
     @property
     def tracers(self) -> Sequence[Engine]:
         """The workers, told what is noted of them."""
         for one, name in zip(self._workers, self.names, strict=True):
             one.spans, one.stage, one.names = self.spans, self.stage, [name]
+            one.failures = self.failures
         return self._workers
 
 
 class SeveralRowscans(Shared, RowscanEngine):
     """Computes the tiles of sweeps on all ``runtimes``, row by row."""
 
-    def __init__(self, runtimes: Sequence[Runtime], plan: RowscanPlan) -> None:
-        super().__init__(runtimes[0], plan)
-        self._among(runtimes, [RowscanEngine(one, plan) for one in runtimes])
+    of_one = RowscanEngine
 
     @cached_property
     def for_moves(self) -> WavefrontEngine:
@@ -143,13 +138,9 @@ def shares_of(runtimes: Sequence[Runtime], plan: Plan) -> tuple[Share, ...]:
 class SeveralEngine(Shared, WavefrontEngine):
     """Computes pipelines, or the tiles of sweeps, on all ``runtimes``; paths, see `tracers`."""
 
-    def __init__(
-        self, runtimes: Sequence[Runtime], plan: Plan, row_scan: RowScan | None = None
-    ) -> None:
-        super().__init__(runtimes[0], plan, row_scan)
-        #: The rows that are computed now, if they are pruned and the sequences are alike, or 0.
-        self._alike = 0
-        self._among(runtimes, [WavefrontEngine(one, plan, row_scan) for one in runtimes])
+    of_one = WavefrontEngine
+    #: The rows that are computed now, if they are pruned and the sequences are alike, or 0.
+    _alike = 0
 
     def _begin_anew(self) -> None:
         vars(self).pop("_row_scan", None)

@@ -63,8 +63,8 @@ class SweepBeside:
         self._engine, self._rows, self._spans = engine, rows, engine.spans
         self._whole, self._edges, self._want, self._limits = whole, edges, want, limits
         self._shape, self._progress, self._first = whole.shape, progress, whole.shape[1] - columns
-        #: The right edge of the first part; is that computed, or never will be?
-        self._right, self._over = EdgePipe(len(whole.query)), threading.Event()
+        #: The right edge of the first part.
+        self._right = EdgePipe(len(whole.query))
         #: How many rows of the second part are done, and the edge below them.
         self._done = 0
         self._above: Source = Part(edges.top, self._first)
@@ -81,7 +81,6 @@ class SweepBeside:
         try:
             first = self._sweep(engine, area, right=self._right)
         finally:
-            self._over.set()
             self._right.close(Stopped("the first part is not computed"))
             thread.join(most)
         with self._lock:  # nothing is taken from a strip any more
@@ -101,10 +100,8 @@ class SweepBeside:
         for area, found in parts:
             cells = result.hits.some, found.hits.moved(area.row, area.column)
             result.hits = Hits(np.concatenate(cells), count)
-            for of in (found.tops, found.skipped):
-                moved = {_in(area, part): value for part, value in of.items()}
-                of.clear()
-                of.update(moved)
+            found.tops = {_in(area, part): top for part, top in found.tops.items()}
+            found.skipped = {_in(area, part): count for part, count in found.skipped.items()}
             result.add(found)
         return result
 
@@ -113,7 +110,7 @@ class SweepBeside:
         m, n = self._shape
         helper.failures, helper.stage = self._engine.failures, self._engine.stage
         try:
-            while self._done < m and not self._over.is_set():
+            while self._done < m and not self._right.ready(m - 1, m):
                 end = min(m, self._done + self._rows)
                 self._right.read(end - 1, end)
                 area, below = Area(self._done, end, self._first, n), EdgeArray(n - self._first)

@@ -26,7 +26,7 @@ from .graph import Rectangle, TileRow
 from .tile import Area, Costs, Hit, Span, TileJob, TileResult, Traced
 
 T = TypeVar("T")
-#: Computes all tiles of some rows (`pysw_cl.engines.several.InThreads`).
+#: Computes all tiles of some rows (`pysw_cl.engines.several.share_tiles`).
 Executor = Callable[[Iterator[TileRow]], None]
 #: See `Engine.pair_paths`.
 PairPaths = Callable[

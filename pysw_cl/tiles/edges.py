@@ -25,9 +25,7 @@ Ints = NDArray[np.int32]
 
 def repeated(value: int, count: int) -> Ints:
     """``count`` equal numbers, in the memory of one; they cannot be changed."""
-    cells: Ints = np.ndarray((count,), np.int32, np.array([value], np.int32), strides=(0,))
-    cells.flags.writeable = False
-    return cells
+    return np.broadcast_to(np.int32(value), count)
 
 
 class Source:

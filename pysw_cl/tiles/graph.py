@@ -8,6 +8,7 @@ computes them one by one, in an engine's pipeline, or in the order of an executo
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -100,6 +101,8 @@ class SweepState:
         self.corner = edges.corner
         #: What the finished slabs found, and their cost; cells done, skipped ones included.
         self.result, self._done = SweepResult(), 0
+        #: Slabs that were begun and are not computed.
+        self.begun = deque[Slab]()
         #: Does the corridor let the sweep go on?  Where do its columns end in the tile row above?
         self.goes_on, self._last_above = True, self.n
         #: The columns whose codes were read last, and these.
@@ -119,7 +122,7 @@ class SweepState:
             corner=corner,
             top=top,
             left=left,
-            best=best.in_tiles,
+            best=best.want.where == "all",
             threshold=best.threshold(area),
             count=best.want.count if best.want.among is None else area.cells,
             bottom=area.row_end < self.slabs.stop or self.gives_bottom(slab),
@@ -145,7 +148,8 @@ class SweepState:
         return rows, places_inside(slab.columns, area.column, area.column_end)
 
     def take(self, slab: Slab, area: Area, result: TileResult) -> None:
-        found = slab.found
+        """Count a tile, give its edges to their sinks, and look for better cells in it."""
+        edges, bottom, right, found = self.edges, result.bottom, result.right, slab.found
         if result.top is not None:
             found.tops[area] = result.top
         if self.best.want.each_tile and result.hits:
@@ -155,20 +159,6 @@ class SweepState:
             found.skipped[area] = result.pruned
         found.add_cost(result)
         found.add_execution(result.execution, area.cells)
-        self._pass_on(slab, area, result)
-
-    def take_skipped(self, slab: Slab, area: Area) -> TileResult:
-        slab.found.skipped[area] = area.cells
-        rows, columns = self.special_lines(slab, area)
-        right, bottom = map(self.rectangle.level, area.shape)
-        result = TileResult(bottom, right)
-        result.rows, result.columns = dict.fromkeys(rows, bottom), dict.fromkeys(columns, right)
-        self._pass_on(slab, area, result)
-        return result
-
-    def _pass_on(self, slab: Slab, area: Area, result: TileResult) -> None:
-        """Give the edges of a tile to their sinks, and look for better cells in it."""
-        edges, bottom, right = self.edges, result.bottom, result.right
         for column, cells in result.columns.items():
             slab.columns[area.column + column].write(area.row, cells)
         for row, cells in result.rows.items():
@@ -183,6 +173,13 @@ class SweepState:
             if sink is not None and edge is not None:
                 sink.write(start, edge)
         self.best.add(area, result)
+
+    def skipped(self, slab: Slab, area: Area) -> TileResult:
+        """The result of a tile that is not computed."""
+        rows, columns = self.special_lines(slab, area)
+        right, bottom = map(self.rectangle.level, area.shape)
+        below, beside = dict.fromkeys(rows, bottom), dict.fromkeys(columns, right)
+        return TileResult(bottom, right, pruned=area.cells, rows=below, columns=beside)
 
     def advance(self, area: Area | None, underway: int = 0) -> None:
         """Count a tile that is done, if any, and report it.  ``underway``: cells that tiles which
@@ -271,8 +268,7 @@ class _Below(EdgeArray):
             super().write(first, edge.read(0, len(edge)))
         return super().read(start, stop)
 
-    def h_at(self, cell: int) -> int:
-        return int(self.read(cell, cell + 1).h[0])
+    h_at = Source.h_at
 
     def ready(self, start: int, stop: int) -> bool:
         return self.done >= stop
@@ -307,17 +303,14 @@ class TileRow:
         state = self._state
         self._top = self._above.read(area.column, area.column_end)
         if state.best.excluded(area, self._corner, self._top, self._left):
-            self._pass_on(area, state.take_skipped(self._slab, area))
+            self.take(area, state.skipped(self._slab, area))
             return None
         return state.job(self._slab, area, self._corner, self._top, self._left)
 
     def take(self, area: Area, done: TileResult) -> None:
-        """Take the result of the tile that was begun last."""
+        """Take the result of the tile that was begun last, whose edges are those of the tiles below
+        it and to its right, too."""
         self._state.take(self._slab, area, done)
-        self._pass_on(area, done)
-
-    def _pass_on(self, area: Area, done: TileResult) -> None:
-        """Give the edges of a tile to those below it and to its right."""
         if done.bottom is not None and len(self.below):
             self.below.write(area.column, done.bottom)
         self._left = self._left if done.right is None else done.right

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import chain, pairwise, product
 from math import isnan, nan
 from typing import Any
@@ -132,8 +130,8 @@ class BestCells:
         self._all = m + rows, n + columns
         # Only one best cell can be bounded by the best score known.
         self.bound = bound if want.count == 1 and want.where != "none" else None
-        #: Are they looked for in all cells of a tile, in the bottom edge, in the right edge?
-        self.in_tiles = want.where == "all"
+        self._pruned = self.bound is not None
+        #: Are they looked for in the bottom edge of a tile, in the right edge?
         self.in_last_row = want.where in ("last_row", "border")
         self.in_last_column = want.where in ("last_column", "border", "corner")
         self.hits = Hits(NO_HITS.some, want.count)
@@ -162,11 +160,9 @@ class BestCells:
         found, among = result.hits.moved(area.row, area.column), self.want.among
         self._add(found if among is None else among.of(area, found))
         where, right, bottom = self.want.where, result.right, result.bottom
-        if right is not None and area.column_end == self.n:
-            if where in ("last_column", "border"):
-                self._add_best(right.h, area.row + 1, self.n, down=True)
-            elif where == "corner" and area.row_end == self.m:
-                self._add_best(right.h[-1:], self.m, self.n, down=True)
+        if right is not None and area.column_end == self.n and self.in_last_column:
+            first = self.m if where == "corner" else area.row + 1
+            self._add_best(right.h[first - area.row - 1 :], first, self.n, down=True)
         if bottom is not None and area.row_end == self.m and self.in_last_row:
             # With "border" the corner was looked at in the last column.
             count = len(bottom) - int(where == "border" and area.column_end == self.n)
@@ -198,9 +194,8 @@ class BestCells:
 
     def after(self, area: Area) -> tuple[int, int] | None:
         """How many rows and columns of the matrix follow a tile; None where it is not pruned."""
-        if self.bound is None:
-            return None
-        return self._all[0] - area.row_end, self._all[1] - area.column_end
+        rows, columns = self._all[0] - area.row_end, self._all[1] - area.column_end
+        return (rows, columns) if self._pruned else None
 
     def excluded(self, area: Area, corner: int, top: Edge, left: Edge) -> bool:
         """Is it certain that no path through this tile beats the best cell, nor equals it at an
@@ -287,15 +282,6 @@ class Slabs:
         self._height: int | None = None
         #: Where slabs of several devices end.
         self._cuts = list[int]()
-
-    @cached_property
-    def begun(self) -> deque[Slab]:
-        """Slabs that were begun and are not computed."""
-        return deque()
-
-    def next(self, row: int) -> Slab:
-        """The slab that begins at a row."""
-        return self.begun.popleft() if self.begun else self.begin(row)
 
     def shape(self, rows: int) -> tuple[int, int]:
         """Rows and columns of the tiles of a slab of so many rows."""

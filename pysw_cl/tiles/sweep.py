@@ -65,7 +65,7 @@ def sweep(
     pipeline = None if executor is not None else _pipeline_of(engine, state)
     row: int = slabs.start
     while state.goes_on and row < slabs.stop:
-        slab = slabs.next(row)
+        slab = state.begun.popleft() if state.begun else slabs.begin(row)
         end = None if pipeline is None else pipeline.compute_from(slab)
         if end is not None:
             row = end
@@ -99,8 +99,6 @@ def _tile_rows(engine: Engine, state: SweepState, slab: Slab, devices: int) -> I
         places = [slab.start + place for place in found]
 
     def columns(first: int, last: int) -> list[int]:
-        if last - first <= step and not special_columns:
-            return [first, last]
         special = [place - first for place in special_columns]
         return [first + place for place in cuts(last - first, step, 1, special)]
 
@@ -136,7 +134,7 @@ class SlabPipeline:
     def compute_from(self, slab: Slab) -> int | None:
         """Compute a slab and those that follow it in the pipeline.  Gives the row where they end.
         None: the pipeline cannot begin with this slab, and nothing was computed."""
-        begun = self._state.slabs.begun
+        begun = self._state.begun
         begun.appendleft(slab)
         end = persistently(self._engine, self._compute_begun, lambda: begun[0].start)
         if begun and begun[0] is slab:
@@ -147,7 +145,7 @@ class SlabPipeline:
     def _compute_begun(self) -> int | None:
         """Compute the first slab that is begun and those that follow it in a pipeline; gives the
         row where they end.  None: it cannot begin there."""
-        state, begun, stop = self._state, self._state.slabs.begun, self._state.slabs.stop
+        state, begun, stop = self._state, self._state.begun, self._state.slabs.stop
         slab, corner, source = begun[0], self._state.corner, self._state.edges.left
         area = self._area(slab)
         if not self._able or slab.end == stop or not self._is_one_tile(slab):
@@ -192,7 +190,7 @@ class SlabPipeline:
 
     def _compute(self, pipeline: Any) -> int:
         """Compute the slabs from the first one that is begun, which the pipeline has already."""
-        state, begun, stop = self._state, self._state.slabs.begun, self._state.slabs.stop
+        state, begun, stop = self._state, self._state.begun, self._state.slabs.stop
         inside, last, accepting, tuning = 1, 0, True, self._engine.plan.tuning.sweep
         source, now, most, first = state.edges.left, time.monotonic(), 0, begun[0]
         tell_at, moved = now + tuning.tell_seconds, now
@@ -308,11 +306,7 @@ class _PartCells(BestCells):
     def __init__(self, job: TileJob) -> None:
         want = Want("all" if job.best else "none", job.count, job.threshold)
         super().__init__(*job.size, job.floor, want, Limits(beyond=job.after or (0, 0)))
-        self._after = job.after
-
-    def after(self, area: Area) -> tuple[int, int] | None:
-        rows, columns = self._all[0] - area.row_end, self._all[1] - area.column_end
-        return self._after and (rows, columns)
+        self._pruned = job.after is not None
 
     def threshold(self, area: Area) -> int | None:
         """That of the last best cell, and one more for a part whose cells all come after it."""

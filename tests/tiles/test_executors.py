@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
 from itertools import count
 from multiprocessing import get_context
 from threading import Barrier
@@ -17,7 +18,7 @@ from helpers import match_scoring, random_pair
 from pysw_cl.drivers.end_rules import Left
 from pysw_cl.drivers.ends import FARTHEST
 from pysw_cl.engines.reference import ReferenceEngine
-from pysw_cl.engines.several import InThreads
+from pysw_cl.engines.several import share_tiles
 from pysw_cl.tiles.contract import Engine
 from pysw_cl.tiles.edges import Border, EdgeArray
 from pysw_cl.tiles.tile import Bound, Limits, TileJob, TileResult, Want
@@ -25,7 +26,7 @@ from pysw_cl.tiles.tile import Bound, Limits, TileJob, TileResult, Want
 SCORING = match_scoring(2, -3, 3, 1)
 
 
-def both(rng: np.random.Generator, executor: InThreads, name: str) -> None:
+def both(rng: np.random.Generator, executor: Any, name: str) -> None:
     """A random sweep one by one and by an executor."""
     m, n = rng.integers(1, 150, 2).tolist()
     query, target = random_pair(rng, 4, m, n)
@@ -64,7 +65,7 @@ def test_ends_that_are_apart_in_threads() -> None:
         query, target = random_pair(np.random.default_rng(seed), 4, 90, 100)
         given = "reference", query, target, SCORING, 0, 0, border, border
         found = []
-        for executor in (None, InThreads([make_engine("reference")] * 3)):
+        for executor in (None, partial(share_tiles, [make_engine("reference")] * 3, str)):
             want = Want("all", 40, 1, among=Left([FARTHEST, 0, 0], kept, 12, False, None))
             result, *_ = run_sweep(*given, want, shape=(31, 23), executor=executor)
             found.append(list(result.hits))
@@ -74,7 +75,7 @@ def test_ends_that_are_apart_in_threads() -> None:
 @pytest.mark.parametrize("names", [["reference"] * 3, ["ticketed", "narrow-ticketed"]])
 def test_in_threads(names: list[str]) -> None:
     rng = np.random.default_rng(len(names))
-    executor = InThreads([make_engine(name) for name in names])
+    executor = partial(share_tiles, [make_engine(name) for name in names], str)
     for _ in range(60):
         both(rng, executor, names[0])
 
@@ -86,7 +87,7 @@ def test_a_corridor_in_threads() -> None:
     engines = [make_engine("reference")] * 2
     for last in (48, 1000):
         found = []
-        for executor in (None, InThreads(engines)):
+        for executor in (None, partial(share_tiles, engines, str)):
             corridor = Stairs(128)
             corridor.passed = lambda row, *_, last=last: row < last  # type: ignore[method-assign]
             given = "reference", query, target, SCORING, None, 0, border, border
@@ -102,7 +103,7 @@ def work_here(pool: Executor, rounds: int) -> None:
     workers = [OnWorkers(pool, ReferenceEngine, here) for _ in range(2)]
     rng = np.random.default_rng(5)
     for _ in range(rounds):
-        both(rng, InThreads(workers), "reference")
+        both(rng, partial(share_tiles, workers, str), "reference")
 
 
 def test_on_workers() -> None:
@@ -132,11 +133,13 @@ def test_two_engines_work_at_the_same_time_and_an_error_ends_both() -> None:
     given = "reference", query, target, SCORING, 0, 0, border, border, Want("all")
     wanted = run_sweep(*given)[0].hits
     alone = Barrier(1)
-    result, _, _ = run_sweep(*given, shape=(10, 10), executor=InThreads([Meeting(alone)] * 2))
+    result, _, _ = run_sweep(
+        *given, shape=(10, 10), executor=partial(share_tiles, [Meeting(alone)] * 2, str)
+    )
     assert result.hits == wanted
     with pytest.raises(ValueError, match="device is gone"):
         engines = [Meeting(alone, fails=True)] * 2  # (one of two may compute all tiles alone)
-        run_sweep(*given, shape=(10, 10), executor=InThreads(engines))
+        run_sweep(*given, shape=(10, 10), executor=partial(share_tiles, engines, str))
     # of two rows of three, only the first and the last tile have nothing beside them
     pair, numbers = Barrier(2), count()
 
@@ -145,5 +148,5 @@ def test_two_engines_work_at_the_same_time_and_an_error_ends_both() -> None:
             return self.one.tile(job) if next(numbers) in (0, 5) else super().tile(job)
 
     engines = [Beside(pair), Beside(pair)]
-    result, _, _ = run_sweep(*given, shape=(15, 10), executor=InThreads(engines))
+    result, _, _ = run_sweep(*given, shape=(15, 10), executor=partial(share_tiles, engines, str))
     assert result.hits == wanted

@@ -343,8 +343,7 @@ def _read(path: Path, hint: str, device: str = "") -> Profile | None:
 def _files(folder: Path, identity: Identity) -> list[Path]:
     """The user's files of a device, the latest first; none if the folder cannot be read."""
     with suppress(OSError):
-        files = [*folder.glob(f"{_device_key(identity)}__*.json")]
-        files = [path for path in files if path.is_file()]
+        files = filter(Path.is_file, folder.glob(f"{_device_key(identity)}__*.json"))
         return sorted(files, key=lambda path: path.stat().st_mtime, reverse=True)
     return []
 

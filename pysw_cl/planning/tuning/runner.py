@@ -59,6 +59,7 @@ class Trial:
     standing: float = inf
 
 
+@dataclass(eq=False)
 class Runner:
     """Runs values, and knows what was spent and found.
 
@@ -68,17 +69,14 @@ class Runner:
     values need from others.  ``spent``: seconds that were spent before; ``told`` is called with
     those of all after each run.  Raises ProfileError if the file cannot be read or written."""
 
-    def __init__(
-        self,
-        measure: Measure,
-        path: Path | None = None,
-        key: str = "",
-        build: Callable[[Values], Hashable] = lambda values: None,
-        spent: float = 0.0,
-        told: Callable[[float], None] = lambda spent: None,
-    ) -> None:
-        self.path, self.key, self.build, self.spent = path, key, build, spent
-        self._measure, self._told = measure, told
+    measure: Measure
+    path: Path | None = None
+    key: str = ""
+    build: Callable[[Values], Hashable] = lambda values: None
+    spent: float = 0.0
+    told: Callable[[float], None] = lambda spent: None
+
+    def __post_init__(self) -> None:
         #: Seconds that may be spent, those of runs from the file included; and of the longest run,
         #: with what the search did before it.
         self.limit, self.longest = inf, 0.0
@@ -127,7 +125,7 @@ class Runner:
         self.spent, self.longest = self.spent + took, max(self.longest, took)
         self._taken[need].append(took)
         self._builds.add(self.build(trial.values))
-        self._told(self.spent)
+        self.told(self.spent)
         if isinstance(outcome, Failure):
             trial.failure = outcome
             return None
@@ -151,7 +149,7 @@ class Runner:
         """Measure, and append it to the file."""
         outcome: float | Failure
         try:
-            outcome = self._measure(values)
+            outcome = self.measure(values)
             if not 0 < outcome < inf:
                 raise InternalError(f"a run of {dict(values)} is said to take {outcome!r} s")
             facts: dict[str, object] = {"seconds": outcome}

@@ -103,7 +103,6 @@ class Coordinate:
                 yield from around(free, build)
 
 
-@dataclass(frozen=True)
 class Exhaustive:
     """Everything at once: what other strategies are held against."""
 
