@@ -45,7 +45,8 @@ CASES: tuple[tuple[str, int, int, dict[str, Any], dict[int, float]], ...] = (
 CHANGED = {"random": 1.0, "similar": 0.05, "distant": 0.5, "row scan": 1.0}
 #: How many times as long as the score a path takes at most, on all devices.
 PATHS = {"similar": 1.12, "distant": 1.2}
-#: How many times a GPU's speed it has with a CPU, from so many letters on, which has that share.
+#: Of a GPU and a CPU: the least speed over the GPU's, from so many letters on, and the CPU's least
+#: share of the cells.
 BESIDE, BESIDE_LETTERS, BESIDE_SHARE = 1.01, 12_000_000, 0.01
 
 

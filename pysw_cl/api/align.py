@@ -135,8 +135,8 @@ def align(
     device : str or pyopencl Device, Context or CommandQueue, or a list of them
         "auto", "cpu", "gpu", or "platform:device" as indices or parts of names.  "auto" goes to the
         device that is likely to be done first, which it learns from earlier calls, too.  "all", a
-        list or "0:0,0:1": GPUs compute large matrices together, or CPUs that are alike, or a GPU
-        and a CPU very large ones.
+        list or "0:0,0:1": GPUs compute large matrices together, or CPUs that are alike.  A list of
+        a GPU and a CPU: both compute matrices that take the GPU many seconds.
     plan : Plan or mapping, optional
         Overrides of the plan's fields, such as ``{"B": 4, "T": 16, "alpha": 8}``.
     progress : callable or True, optional

@@ -8,9 +8,9 @@ beside a GPU):
              |                                          | engine |
           m  +------------------------------------------+--------+
 
-The helper takes strips from the top, each when the right edge of the first part has come so far.
-When the engine has computed the first part it takes what is left of the second one.  So it waits
-for a strip at most, however fast the helper is, and if that fails it does all of its work."""
+The helper computes strips from the top, each when the right edge of the first part is there.  When
+the engine has computed the first part, it computes what is left of the second one.  So it waits for
+one strip at most, however slow the helper is, and does all of its work if it fails."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from ...opencl.program import BoundKernel, KernelSpec
 from ...planning.lane_sets import LANE_SETS, WIDE
 from ...planning.pair_batch import LONGEST, filled
 from ...scoring.scoring import Scoring
-from ...sequences.alphabet import Letters, translated
+from ...sequences.alphabet import PIECE, Letters, translated
 from ...sequences.sequence_set import SequenceSet
 from ..batch.scores import global_fits, local_floor, local_limit, local_width
 from .contract import CellsDone, Pairs, Scores, SearchEngine
@@ -128,7 +128,9 @@ class VectorSearch(SearchEngine):
     def hold(self, subjects: SequenceSet) -> Held:
         buffers, lengths, letters = Buffers(self.runtime), subjects.lengths, subjects.letters
         codes = np.zeros(len(letters) + AT_ONCE, np.uint8)
-        codes[: len(letters)] = translated(self.scoring.target_encoding, letters)
+        for at in range(0, len(letters), PIECE):  # without a copy of all
+            some = letters[at : at + PIECE]
+            codes[at : at + len(some)] = translated(self.scoring.target_encoding, some)
         given = {
             "codes": buffers.of(codes),
             "starts": buffers.of(subjects.starts),
