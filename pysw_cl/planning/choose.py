@@ -286,7 +286,7 @@ def in_strips(fits: Plan, score: str, tile: TileShape, given: Given, linked: boo
     grid = fit(*tile.size, B, plan.T, plan.alpha, form, given.device.least_T)
     prunes = plan.lane_set.prunes and not tile.collects and (tile.best or not given.local)
     apart = tile.collects or tile.moves or tile.forbidden or grid.form != "ticketed"
-    at_once = B if linked else grid.B
+    at_once = B if linked or plan.B_fixed else grid.B
     warps = warps_of(plan.lane_set, given.device, at_once) if form == "ticketed" else 1
     asked = {"moves": tile.moves, "forbidden": tile.forbidden, "prunes": tile.after and prunes}
     how: dict[str, Any] = {"form": grid.form, "T": grid.T, "warps": warps}

@@ -131,7 +131,7 @@ class SweepBeside:
         area = Area(self._done, m, self._first, n)
         if isinstance(first, InStrips):
             tuning = usual.tuning.with_values({"sections.least_cells": 1 << 62})
-            engine.plan = replace(first.plan, alpha_fixed=True, tuning=tuning)
+            engine.plan = replace(first.plan, alpha_fixed=True, B_fixed=True, tuning=tuning)
         try:
             return area, self._sweep(engine, area)
         finally:

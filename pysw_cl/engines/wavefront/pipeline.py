@@ -32,6 +32,18 @@ from .kernel import in_time, scores_of, target_codes
 from .tile import Link, TileRun, shape_of
 
 
+class HostRoom:
+    """Memory of the host for what is read of a tile: new memory takes longer to write."""
+
+    def __init__(self) -> None:
+        self._cells = np.empty(0, np.int32)
+
+    def __call__(self, count: int) -> NDArray[np.int32]:
+        if len(self._cells) < count:
+            self._cells = np.empty(count, np.int32)
+        return self._cells
+
+
 class RunningPipeline:
     """A pipeline of tiles whose first one is ``job``.  All tiles have the same target, scoring and
     columns, and all but the last end where a strip ends.  ``chosen``: how the first one is computed
@@ -60,7 +72,7 @@ class RunningPipeline:
         self._most_tiles = self.plan.tuning.pipeline.most_tiles
         #: The queue and the buffers of each slot.
         self._sides: list[tuple[Runtime, Pool]] = []
-        self._own, self._room = Buffers(runtime), np.empty(0, np.int32)
+        self._own, self._room = Buffers(runtime), HostRoom()
         #: Tiles that were begun and not taken out.
         self._begun: list[TileRun] = []
         #: The tile that was taken out last: its result uses its memory.
@@ -159,12 +171,6 @@ class RunningPipeline:
             for side, _ in self._sides:  # if one fails, the others are waited for nevertheless
                 last_first.callback(side.queue.finish)
 
-    def _host_room(self, count: int) -> NDArray[np.int32]:
-        """Memory for what is read of a tile: new memory takes longer to write."""
-        if len(self._room) < count:
-            self._room = np.empty(count, np.int32)
-        return self._room
-
     def _release(self) -> None:
         """Free the memory of the tile that was taken out last."""
         if self._done is not None:
@@ -217,7 +223,7 @@ class RunningPipeline:
         between, above = self._row_above(job)
         lines[0], lines[strips] = (2 + (between + k) % (self._lines - 2) for k in (0, 1))
         ticket = self._tickets.get_sub_region(count * self._ticket_bytes, 4)
-        link = Link({**self.shared, "ticket": ticket}, lines, above, self._host_room)
+        link = Link({**self.shared, "ticket": ticket}, lines, above, self._room)
         self.newest = TileRun(execution, job, Buffers(side, pool=pool), 0, link)
         self._begun.append(self.newest)
         self._count, self._strips = count + 1, self._strips + strips

@@ -169,9 +169,10 @@ class Relay:
         self.count, self._place = 0, Place()
         #: The error that ended the thread.
         self._error = list[BaseException]()
-        self._thread = threading.Thread(target=self._copy, name="relay", daemon=True)
+        self._thread: threading.Thread | None = None
         try:
             self._begin(job)
+            self._thread = threading.Thread(target=self._copy, name="relay", daemon=True)
             self._thread.start()
         except BaseException:
             with suppress(DeviceError):
@@ -251,7 +252,7 @@ class Relay:
         """As `RunningPipeline.close`; kernels that wait for a row above end with any result."""
         self._place.over.set()
         gone, most = {lost}, self._plan.tuning.sweep.hang_seconds
-        while self._thread.is_alive():
+        while self._thread is not None and self._thread.is_alive():
             self._thread.join(0.1)
             turn, since = self._place.now
             if time.monotonic() > since + (LOST_SECONDS if turn == lost else most):
@@ -264,6 +265,7 @@ class Relay:
                 except DeviceError:  # its kernel may wait for ever
                     gone.add(feed.lane.number)
         with ExitStack() as every:
+            every.callback(self._error.clear)  # its frames refer to this: a cycle keeps memory
             for turn, lane in enumerate(self.lanes):
                 every.callback(lane.close, turn if turn in gone else None)
 
@@ -314,7 +316,8 @@ class Relay:
                     share_at = time.monotonic() + tuning.share_seconds
                 time.sleep(tuning.relay_seconds)
         except BaseException as error:
-            self._error.append(error)
+            if not self._place.over.is_set():  # else nobody asks for it
+                self._error.append(error)
 
     def _share(self) -> None:
         """Tell all devices the best score, so that all prune with it."""
