@@ -77,9 +77,9 @@ class Shared(Engine):
     names: list[str]
 
     def __init__(self, runtimes: Sequence[Runtime], plan: Plan, *more: Any) -> None:
-        self.of_one.__init__(self, runtimes[0], plan, *more)
-        self._runtimes, self.devices = list(runtimes), len(runtimes)
-        self._workers: list[Engine] = [self.of_one(one, plan, *more) for one in runtimes]
+        self._runtimes, self.devices = [one.unpolled() for one in runtimes], len(runtimes)
+        self.of_one.__init__(self, self._runtimes[0], plan, *more)
+        self._workers: list[Engine] = [self.of_one(one, plan, *more) for one in self._runtimes]
         self.names = [f"{plan.device}, {k + 1} of {self.devices}" for k in range(self.devices)]
 
     def leave_out(self, error: DeviceError) -> str | None:
@@ -97,8 +97,7 @@ class Shared(Engine):
         """Forget what was kept on the first device, which is another one now."""
 
     def executor(self, whole: Rectangle) -> Executor | None:
-        m, n = whole.shape
-        if self.devices == 1 or m * n < self.plan.tuning.sweep.spread_cells:
+        if self.devices == 1 or self.plan.spread(*whole.shape, self.devices) is None:
             return None
         return partial(share_tiles, self.tracers, partial(left_out, self))
 

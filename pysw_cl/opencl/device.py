@@ -10,6 +10,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
 from operator import attrgetter, is_
@@ -223,6 +224,14 @@ class Runtime:
     def having(self, profile: Profile) -> Runtime:
         """A runtime of this device, and of its programs, with this profile in place of another."""
         return self._with(_own=profile)
+
+    def unpolled(self) -> Runtime:
+        """This thread's runtime that falls asleep at once where it waits: one that polls keeps
+        other threads from Python's lock."""
+        if not self.traits.polled_seconds:
+            return self
+        traits = replace(self.traits, polled_seconds=0.0)
+        return self.kept("unpolled", lambda: self._with(traits=traits))
 
     def beside(self, k: int) -> Runtime:
         """This thread's k-th runtime with a queue of its own, beside which others may run."""

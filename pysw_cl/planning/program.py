@@ -162,8 +162,10 @@ def _tall_plan(plan: Plan, score: str, tile: TileShape) -> Plan | None:
     m, n = tile.size
     if plan.alpha_fixed or score != "match" or m * n < plan.tuning.engine.small_cells:
         return None
-    strips = max(LEAST_STRIPS, LEAST_STRIPS_A_GROUP * plan.B)
-    most = max(plan.alpha, m // (strips * plan.T))
+    rows = max(m, n) // LEAST_STRIPS
+    if plan.B > 1:
+        rows = min(rows, m // (LEAST_STRIPS_A_GROUP * plan.B))
+    most = max(plan.alpha, rows // plan.T)
     tall = tuple(alpha for alpha in plan.lane_set.tall_alphas if alpha <= most)
     alphas = _heights(plan, tall, tile)
     return plan.soonest(alphas, m, n) if alphas else None

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from ..errors import DeviceError
-from ..planning.geometry import cuts, may_be_wide, spread
+from ..planning.geometry import cuts, may_be_wide
 from ..planning.path_grid import strip_rows
 from ..scoring.precision import LOCAL_LIMIT
 from ..sequences.view import View
@@ -88,7 +88,8 @@ def _tile_rows(engine: Engine, state: SweepState, slab: Slab, devices: int) -> I
     captures, height = engine.captures_inside and state.corridor is None, slab.rows
     rows, step = state.slabs.shape(height)
     if devices:
-        rows, step = spread((rows, step), height, state.n, devices)
+        shape = rows, step
+        rows, step = engine.plan.spread(height, state.n, devices, shape) or shape
     special_rows = () if captures else tuple(row - slab.start for row in state.edges.rows)
     special_columns = () if captures else tuple(slab.columns)
     places = [slab.start, slab.end]

@@ -156,7 +156,7 @@ def test_an_engine_is_used_by_one_thread(monkeypatch: pytest.MonkeyPatch) -> Non
             users.setdefault(id(engine), set()).add(threading.get_ident())
             time.sleep(1e-3)  # parts are traced as long as others
 
-    on_several(monkeypatch, before, traceback_tile_cells=1 << 9, **{"sweep.spread_cells": 0})
+    on_several(monkeypatch, before, traceback_tile_cells=1 << 9, tile_cells=1 << 12)
     assert len(users) == 3 and all(len(threads) == 1 for threads in users.values())
 
 

@@ -20,9 +20,9 @@ from pysw_cl.errors import DeviceError, DeviceMemoryError, RecomputedWarning, St
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.tiles.tile import TileJob, TileResult
 
-PLAN: dict[str, Any] = {"sweep.spread_cells": 0, "tile_cells": 1 << 12, "form": "ticketed"}
+PLAN: dict[str, Any] = {"tile_cells": 1 << 12, "form": "ticketed"}
 PLAN |= {"lanes": "vector", "T": 4, "alpha": 2, "chunk": 16, "B": 2}
-ROWS = {"engine": "rowscan", "sweep.spread_cells": 0, "tile_cells": 1 << 12, "alpha": 1, "B": 2}
+ROWS = {"engine": "rowscan", "tile_cells": 1 << 12, "alpha": 1, "B": 2}
 MODES: list[dict[str, Any]] = [
     {"mode": "local"}, {"mode": "local", "prune": False}, {"mode": "global", "max_cost": None},
     {"mode": "global", "free_ends": (True, False), "max_cost": None},

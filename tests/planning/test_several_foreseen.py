@@ -180,7 +180,9 @@ def test_the_shell(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_row_scans_take_the_tiles_that_are_ready() -> None:
-    """Those of a GPU are so narrow that few groups have work."""
+    """Not where those of a GPU are so narrow that few groups have work."""
     how: dict[str, Any] = {"plan": {"engine": "rowscan"}, "output": "score"}
-    two = pysw_cl.predict(M, M, device="2xH200", **how)
-    assert two.way == "rows" and two.limit == "tiles"
+    for side, together in ((M, False), (3 * M, False), (5 * M, True), (10 * M, True)):
+        one, two = (pysw_cl.predict(side, side, device=f"{k}xH200", **how) for k in (1, 2))
+        assert two.way == "rows"
+        assert (two.seconds < 0.8 * one.seconds) if together else (two.seconds == one.seconds)

@@ -12,7 +12,7 @@ from itertools import accumulate, product
 
 from ...errors import InputError, shown
 from ..choose import shared_ends
-from ..geometry import cuts, lengths, spread
+from ..geometry import cuts, lengths
 from ..path_grid import strip_rows
 from ..plan import Plan, StriplessPlan
 from ..program import Given
@@ -130,9 +130,9 @@ def together(given: Given, work: Work, m: int, n: int) -> dict[str, float]:
     if given.device.speculative and not isinstance(given.plan, StriplessPlan):
         return _of_relay(given, work, m, n)
     plan, devices, alone = given.plan, given.devices, replace(given, shares=(), holds=False)
-    if m * n < plan.tuning.sweep.spread_cells:
+    shape = plan.spread(m, n, devices)
+    if shape is None:
         return {}
-    shape = spread(plan.tile_shape(m, n), m, n, devices)
     sides = cuts(m, shape[0], strip_rows(plan, *shape), tiles=True), cuts(n, shape[1], 1)
     heights, widths = map(lengths, sides)
     known = cache(lambda *size: device_seconds(given, sweep_of(alone, *size)))
