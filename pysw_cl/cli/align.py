@@ -185,11 +185,8 @@ def select(chunks: Iterable[Iterable[Row]], top: int) -> Iterator[list[Row]]:
     """Of each query, whose rows follow each other, the ``top`` best; of equal ones the first."""
     best: list[Row] = []
     for chunk in chunks:
-        done: list[Row] = []
-        for _, rows in groupby(chunk, lambda row: id(row.query)):
-            some = list(rows)
-            if best and best[0].query is not some[0].query:
-                done, best = done + best, []
-            best = nlargest(top, best + some, key=lambda row: row.score)
-        yield done
+        queries = groupby(chain(best, chunk), lambda row: id(row.query))
+        found = [nlargest(top, rows, key=lambda row: row.score) for _, rows in queries]
+        *done, best = found or [best]
+        yield list(chain.from_iterable(done))
     yield best
