@@ -46,24 +46,22 @@ def align_asked(args: Namespace, progress: Progress | None = None) -> tuple[Any,
     if args.alignments is not None:
         least = 1 if args.min_score is None else args.min_score
         options: Any = options_asked(args, TopOptions, k=args.alignments, min_score=least)
-        return options, resources_asked(args, Resources, progress=progress)
+        return options, made_asked(args, Resources, progress=progress)
     options = options_asked(args, AlignOptions)
     timeline = args.timeline is not None
-    resources = resources_asked(args, AlignResources, progress=progress, timeline=timeline)
+    resources = made_asked(args, AlignResources, progress=progress, timeline=timeline)
     resources.band_cost(args.mode)
     return options, resources
 
 
 def options_asked(args: Namespace, kind: type[T], **other: Any) -> T:
     """The options of this kind that the command line, or ``other``, has, but for ranges."""
-    from ..scoring.scoring import made_of
-
     whole = {"query_range": None, "target_range": None}
-    return made_of(kind, {**vars(args), **scores_asked(args), **whole, **other})
+    return made_asked(args, kind, **scores_asked(args), **whole, **other)
 
 
-def resources_asked(args: Namespace, kind: type[T], **other: Any) -> T:
-    """The resources of this kind that the command line, or ``other``, has."""
+def made_asked(args: Namespace, kind: type[T], **other: Any) -> T:
+    """What is made of those values of the command line, or of ``other``, that this kind has."""
     from ..scoring.scoring import made_of
 
     return made_of(kind, {**vars(args), "kernel_times": args.verbose, **other})
@@ -162,11 +160,9 @@ def setting_asked(
     args: Namespace, scoring: Scoring, free_ends: Iterable[bool], **more: Any
 ) -> Setting:
     """What is the same for all results.  What the format cannot hold is a usage error."""
-    from ..scoring.scoring import made_of
-
     known = {**vars(args), "fields": args.outfmt.fields, "scoring": scoring, **more}
     known["mode"] = mode_in_words(known["mode"], free_ends, known.get("heuristic", ""))
-    setting = made_of(Setting, known)
+    setting = made_asked(args, Setting, **known)
     with usage(args):
         formats.make_writer(args.outfmt.name, setting)
     return setting

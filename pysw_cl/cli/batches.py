@@ -16,7 +16,7 @@ from ..drivers.options import ManyOptions, Resources
 from ..errors import InputError, PyswError
 from ..results.formats.columns import TableRows
 from ..sequences.sequence import Sequence
-from .asked import options_asked, resources_asked
+from .asked import made_asked, options_asked
 from .output import Running
 from .records import Pair
 
@@ -77,7 +77,7 @@ def in_batches(args: Namespace, pairs: Iterator[Pair], to: Running) -> Iterator[
             yield part, _texts(part, ranges), first, chosen
             first += len(part)
 
-    resources = resources_asked(args, Resources, progress=to.bar)
+    resources = made_asked(args, Resources, progress=to.bar)
     for part, take in aligned(asked(), options, resources):
         to.begin_part()
         try:

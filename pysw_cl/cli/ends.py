@@ -8,7 +8,7 @@ from typing import Any
 
 from ..results.formats import FOREIGN, end_of_name, format_of_file
 from ..results.formats.writer import row_of
-from .asked import check_files, check_output, options_asked, resources_asked, setting_asked, usage
+from .asked import check_files, check_output, made_asked, options_asked, setting_asked, usage
 from .output import running
 from .parser import DEVICE, FORMAT, SCORING, Outfmt
 from .records import counted, every_pair, ranges, sides_of
@@ -68,7 +68,7 @@ def run(args: Namespace) -> int:
     with usage(args):
         output = "path" if args.places and args.paths else "ends"
         options = options_asked(args, EndsOptions, output=output)
-        resources = resources_asked(args, Resources, plan=with_engine(args.engine, args.plan))
+        resources = made_asked(args, Resources, plan=with_engine(args.engine, args.plan))
     tally, shown = Tally(options.scoring), "path" if args.paths else "ends"
     setting = setting_asked(args, options.scoring, (), output=shown)
     warn_of_phase(options.scoring)

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import printable
 from ..results.formats import end_of_name
 from ..results.formats.writer import without_blanks
-from .asked import check_files, options_asked, resources_asked, usage
+from .asked import check_files, made_asked, options_asked, usage
 from .output import running
 from .parser import DEVICE, SCORING
 
@@ -57,12 +57,12 @@ def run(args: Namespace) -> int:
     with usage(args):
         options = options_asked(args, MatrixOptions)
         plan = None if args.cluster else engine_for(args.device, args.plan).plan
-        resources_asked(args, Resources, progress=None)
+        made_asked(args, Resources, progress=None)
     check_files(args, QUERIES=args.queries, TARGETS=args.targets)
     out = args.out if kind == "npy" else None
     with running(args, to_file=out is None) as to:
         to.begin(args.cluster or args.device, plan)
-        resources = resources_asked(args, Resources, progress=to.bar)
+        resources = made_asked(args, Resources, progress=to.bar)
         sides = [Database(path) for path in (args.queries, args.targets) if path is not None]
         targets = sides[1] if len(sides) > 1 else None
         found, stats = matrix_of(sides[0], targets, options, resources, out)

@@ -11,14 +11,14 @@ import shlex
 import time
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import CheckpointError, PlanError, Stopped
+from ..errors import CheckpointError, Stopped
 from ..results.formats.writer import row_of
-from .asked import check_output, resources_asked, setting_asked, usage
+from .asked import check_output, made_asked, setting_asked, usage
 from .output import running
 from .parser import declare_run
 
@@ -61,18 +61,14 @@ def run(args: Namespace) -> int:
         return int(pairs.run(pairs))
     with running(args) as to:
         with usage(args):
-            given = resources_asked(args, ResumeResources, progress=to.bar)
+            given = made_asked(args, ResumeResources, progress=to.bar)
         with Store.open(args.checkpoint) as store:
             job, resources = store.job, store.resources.resumed(given)
         check_output(args, job.output)
         known = {"targets": [(job.target.name, len(job.target))], "output": job.output}
         setting = setting_asked(args, job.scoring, job.free_ends, mode=job.mode, **known)
-        try:
+        with nullcontext() if args.plan is None else usage(args):  # one that was saved is no usage
             plan = None if args.cluster else engine_for(resources.device, resources.plan).plan
-        except PlanError as error:
-            if args.plan is None:
-                raise
-            args.usage_error(str(error))
         to.begin(args.cluster or resources.device, plan)
         to.begin_results(args.outfmt.name, setting)
         found = resume(**vars(given))

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..results.formats import FORMATS
 from ..results.formats.writer import row_of
-from .asked import check_files, check_output, options_asked, resources_asked, setting_asked, usage
+from .asked import check_files, check_output, made_asked, options_asked, setting_asked, usage
 from .output import running
 from .parser import FORMAT, SCORING, count
 
@@ -84,7 +84,7 @@ def run(args: Namespace) -> int:
         known = {"expects": options.evalues != "none", "heuristic": heuristic_of(options)}
         setting = setting_asked(args, options.scoring, options.free, **known)
         searched = setting.searched
-        resources = resources_asked(args, Resources, progress=None)
+        resources = made_asked(args, Resources, progress=None)
         plans: list[Any] = [(args.cluster, None)]
         if args.cluster is None:
             plans = [(one, engine_for(one, args.plan).plan) for one in devices_of(args.device)]
