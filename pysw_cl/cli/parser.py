@@ -29,9 +29,8 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *, run: Run | None = None, examples: Sequence[str] = (), **options: Any):
         shown = "".join(f"\n  pysw-cl {one}" for one in examples)
-        if shown:
-            options["epilog"] = f"examples:{shown}"
-        super().__init__(allow_abbrev=False, formatter_class=_Help, **options)
+        epilog = f"examples:{shown}" if shown else None
+        super().__init__(allow_abbrev=False, formatter_class=_Help, epilog=epilog, **options)
         self.set_defaults(usage_error=self.error, run=run or self._show_help)
         self._words: list[str] = []
 

@@ -49,18 +49,16 @@ class Records:
         self._held: list[Sequence | None] | None = None
         if not self.again:
             return
-        held: list[Sequence | None] | None = []
+        held: list[Sequence | None] = []
         count = size = 0
-        for record in self._read():
-            count += 1
+        for count, record in enumerate(self._read(), 1):
             letters = 0 if record is None else len(record)
             self.letters += letters
             size += RECORD + letters * (1 if record is None or record.quality is None else 2)
+            held.append(record)
             if size > KEEP and count > 1:
-                held = None
-            if held is not None:
-                held.append(record)
-        self.count, self._held = count, held
+                held.clear()
+        self.count, self._held = count, held if len(held) == count else None
 
     def read(self, once_more: bool = False) -> Iterator[Sequence | None]:
         """The records in order.  ``once_more``: those of a pipe are held for another reading."""
