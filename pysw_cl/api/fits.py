@@ -239,10 +239,9 @@ class _Fits:
         batch = Batch(queries, SequenceSet.of(self._target, start, end))
         rows = align_paths(batch, free_ends=(True, False, False, False), **self._how).table()
         assert (rows["score"] * self._scoring.scale == score).all()
-        columns = {name: rows[name] for name in rows.dtype.names or ()}
         for side in ("target_start", "target_end"):
-            columns[side] = columns[side] + start
-        return as_table({"query": numbers, **columns})
+            rows[side] += start
+        return as_table({"query": numbers, **{name: rows[name] for name in rows.dtype.names or ()}})
 
 
 def _apart(cells: Cells, count: int, separation: int) -> Cells:

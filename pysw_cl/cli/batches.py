@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..api.parts import Asked, aligned
 from ..drivers.options import ManyOptions, Resources
 from ..errors import InputError, PyswError
+from ..results.alignment import of_rows
 from ..results.formats.columns import TableRows
 from ..sequences.sequence import Sequence
 from .asked import made_asked, options_asked
@@ -93,9 +94,7 @@ def in_batches(args: Namespace, pairs: Iterator[Pair], to: Running) -> Iterator[
                 if span is not None and name in (table.dtype.names or ()):
                     table[name] += np.where(table[name] < 0, 0, span[0])
         to.add([stats], len(part))
-        if "pair" in (table.dtype.names or ()):
-            part = [part[k] for k in table["pair"].tolist()]
-        yield TableRows(part, table, common)
+        yield TableRows(of_rows(table, part, "pairs"), table, common)
 
 
 def parts(pairs: Iterator[Pair], ranges: tuple[Span, Span] = (None, None)) -> Iterator[list[Pair]]:
