@@ -76,14 +76,11 @@ def in_turn(
 def ways_left(sizes: Sequence[Sequence[float]]) -> list[list[float]]:
     """How much is on the longest way from each tile to the last one, itself included, by the sizes
     of all (cells, or seconds) in rows of tiles.  Where there is most left, there is most hurry."""
-    below, found = [0.0] * len(sizes[0]), list[list[float]]()
+    ways, found = [0.0] * (len(sizes[0]) + 1), list[list[float]]()  # the last one stays 0
     for row in reversed(sizes):
-        right, ways = 0.0, list[float]()
-        for size, under in zip(reversed(row), reversed(below), strict=True):
-            right = size + max(right, under)
-            ways.append(right)
-        below = ways[::-1]
-        found.append(below)
+        for k in reversed(range(len(row))):
+            ways[k] = row[k] + max(ways[k + 1], ways[k])
+        found.append(ways[:-1])
     return found[::-1]
 
 
