@@ -164,8 +164,7 @@ def _as_one(given: Given) -> Given:
     plan, B = given.plan, sum(one.groups for one in given.shares)
     machine = plan.machine.on(round(B / plan.B * plan.machine.schedulers))
     plan = replace(plan, B=B, machine=machine)
-    low = low_strips(plan, given.alike_rows) if given.alike_rows else None
-    return replace(given, plan=low or plan, shares=())
+    return replace(given, plan=low_strips(plan, given.alike_rows), shares=())
 
 
 def _parts(B: int, shares: tuple[Share, ...]) -> list[int]:

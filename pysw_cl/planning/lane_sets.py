@@ -160,11 +160,6 @@ class LaneSet:
         a CPU, but not in launches of many tiles or with stored moves (``apart``)."""
         return self.per_item is None and form == "ticketed" and not apart
 
-    @property
-    def joins_warps(self) -> bool:
-        """May a work-group be several warps, whatever they sweep?"""
-        return self.of_warps and not self.local_profile
-
     def profile_rows(self, T: int) -> int:
         """Rows of a lane at most, of a strip with so many lanes, for a query profile."""
         rows = self.scores.profile_rows

@@ -6,7 +6,7 @@ are summed (:mod:`.execution`).  Sandes & de Melo (thesis 2011, table 5.1) do so
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from math import lcm
@@ -98,16 +98,14 @@ def too_large(memory: Memory, device: DeviceFacts) -> str | None:
     return None
 
 
-def _samples(spans: list[range], inner: tuple[int, ...]) -> list[tuple[int, int]]:
+def _samples(spans: list[range], inner: tuple[int, ...]) -> Iterator[tuple[int, int]]:
     """Where tiles begin and end, in their order; of those alike that follow each other, two stand
     for all.  ``inner``: places of special lines."""
-    found = []
     for span in spans:
         within = (place // span.step for place in places_inside(inner, span.start, span.stop))
         for k in sorted({one + more for one in {0, len(span) - 1, *within} for more in range(3)}):
             if k < len(span):
-                found.append((span[k], min(span[k] + span.step, span.stop)))
-    return found
+                yield span[k], min(span[k] + span.step, span.stop)
 
 
 @dataclass(frozen=True)

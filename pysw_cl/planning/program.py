@@ -121,15 +121,15 @@ class Given:
         return numbers <= 2 * most and 2 * sizes.HELD_CELL_BYTES * numbers <= self.device.largest
 
 
-def low_strips(plan: Plan, m: int) -> Plan | None:
-    """The plan for m pruned rows of sequences that are alike; None: the usual one.  All strips wait
-    for the one that the alignment leads through, so that a column of it should take little time:
-    they have few rows a lane.  Of many rounds of strips most cells are pruned before they wait."""
+def low_strips(plan: Plan, m: int) -> Plan:
+    """The plan for m pruned rows of sequences that are alike; 0: as usual.  All strips wait for the
+    one that the alignment leads through, so that a column of it should take little time: they have
+    few rows a lane.  Of many rounds of strips most cells are pruned before they wait."""
     tuning, lanes = plan.tuning.pipeline, plan.B * plan.T
     alpha = min(tuning.related_alpha, -(-m // lanes))
     many = m > tuning.related_rounds * tuning.related_alpha * lanes
     if many or plan.alpha_fixed or alpha >= plan.alpha or alpha not in plan.alphas:
-        return None
+        return plan
     return replace(plan, alpha=alpha, alpha_fixed=True)
 
 
@@ -345,7 +345,7 @@ class Program:
         """Do fewer registers make room for more work-groups?  Not where local memory says how many
         there are, nor where one tile has fewer warps than a compute unit has by default."""
         lanes = self.plan.lane_set
-        few = lanes.joins_warps and self.warps < lanes.defaults.groups
+        few = lanes.of_warps and self.warps < lanes.defaults.groups
         return not lanes.local_profile and not (few and (self.sections or not self.many))
 
 
@@ -375,7 +375,8 @@ def program_of(
 def batch_program(plan: Plan, given: Given, score: str, moves: bool, best: int = 0) -> Program:
     """The program of a tile batch, with or without stored moves.  ``best``: see `Program`."""
     # a warp per scheduler, because a tile has few strips
-    warps = (plan.lane_set.joins_warps and given.device.schedulers) or 1
+    joins = plan.lane_set.of_warps and not plan.lane_set.local_profile
+    warps = (joins and given.device.schedulers) or 1
     how: dict[str, Any] = {"moves": moves, "prunes": not moves, "warps": warps, "many": True}
     return program_of(plan, given, score, best, **how)
 

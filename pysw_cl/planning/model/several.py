@@ -76,14 +76,11 @@ def in_turn(
 def ways_left(sizes: Sequence[Sequence[float]]) -> list[list[float]]:
     """How much is on the longest way from each tile to the last one, itself included, by the sizes
     of all (cells, or seconds) in rows of tiles.  Where there is most left, there is most hurry."""
-    below, found = [0.0] * len(sizes[0]), list[list[float]]()
+    ways, found = [0.0] * (len(sizes[0]) + 1), list[list[float]]()  # the last one stays 0
     for row in reversed(sizes):
-        right, ways = 0.0, list[float]()
-        for size, under in zip(reversed(row), reversed(below), strict=True):
-            right = size + max(right, under)
-            ways.append(right)
-        below = ways[::-1]
-        found.append(below)
+        for k in reversed(range(len(row))):
+            ways[k] = row[k] + max(ways[k + 1], ways[k])
+        found.append(ways[:-1])
     return found[::-1]
 
 
@@ -97,8 +94,8 @@ def as_free(
     needs those above and to its left.  Of those that are ready the one with most ``hurry`` is next;
     None: the uppermost (`pysw_cl.tiles.graph.next_tile`).  A scheduler of all takes ``scheduling``
     seconds before each."""
-    now, told, ready, done = 0.0, 0.0, [(0.0, 0)], [0] * len(seconds)
-    running = list[tuple[float, int]]()
+    now, told, ready, running = 0.0, 0.0, [(0.0, 0)], list[tuple[float, int]]()
+    done = [*[0] * len(seconds), len(seconds[0])]  # last what is above the first row, and below
     while ready or running:
         while ready and len(running) < devices:
             row = heappop(ready)[1]
@@ -107,9 +104,8 @@ def as_free(
         now, row = heappop(running)
         done[row] += 1
         for next_row in (row, row + 1):  # the tile to its right, and the one below
-            here = done[next_row] if next_row < len(seconds) else len(seconds[0])
-            above = done[next_row - 1] if next_row else len(seconds[0])
-            if here < min(above, len(seconds[0])) and (next_row == row or here == done[row] - 1):
+            here = done[next_row]
+            if here < done[next_row - 1] and (next_row == row or here == done[row] - 1):
                 heappush(ready, (-hurry[next_row][here] if hurry else next_row, next_row))
     return now
 
