@@ -14,6 +14,7 @@ from ..opencl.device import Runtime
 from ..planning.choose import choose_turns
 from ..planning.facts import Share
 from ..planning.geometry import TileRows
+from ..planning.path_grid import spread
 from ..planning.plan import Plan
 from ..planning.program import Given
 from ..sequences.kmers import related
@@ -97,7 +98,7 @@ class Shared(Engine):
         """Forget what was kept on the first device, which is another one now."""
 
     def executor(self, whole: Rectangle) -> Executor | None:
-        if self.devices == 1 or self.plan.spread(*whole.shape, self.devices) is None:
+        if self.devices == 1 or spread(self.plan, *whole.shape, self.devices) is None:
             return None
         return partial(share_tiles, self.tracers, partial(left_out, self))
 

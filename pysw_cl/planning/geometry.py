@@ -18,10 +18,6 @@ from ..sequences.view import Pairs
 from .parameters import SweepTuning
 
 SHORT, LONG = 0, 1
-#: Tiles for each device down and across, at most, where several compute them; the other way round
-#: where there are so many times as many columns as rows, as their edges would be too long.  A tile
-#: of a 64th of the usual cells or less would take its device no longer than the host.
-SPREAD, WIDER, LEAST_TILE = (12, 2), 12, 64
 S = TypeVar("S")
 
 
@@ -219,26 +215,6 @@ def tile_shape(
     rows = min(m, max(1, isqrt(cells)))
     columns = max(1, min(n, cells // rows, longest))
     return max(1, min(m, cells // columns, longest)), columns
-
-
-def spread(
-    shape: tuple[int, int], cells: int, m: int, n: int, devices: int, quantum: int
-) -> tuple[int, int] | None:
-    """The shape of tiles of m x n cells that so many devices compute at once: at most ``shape``,
-    wide, as a strip takes its time beside that of its columns, and of whole ``quantum`` rows if
-    there are enough.  ``cells``: of a usual tile.  None: too few for all devices."""
-    few = devices * SPREAD[1]
-    many = min(devices * SPREAD[0], m * n * LEAST_TILE // (cells * few))
-    if many < devices:
-        return None
-    down, across = few, many
-    if n <= WIDER * m:
-        down = min(many, max(few, m // quantum))
-        across = max(few, -(-devices * many // down))
-    rows = -(-m // down)
-    if rows > quantum:
-        rows = round(rows / quantum) * quantum
-    return min(shape[0], rows), min(shape[1], -(-n // across))
 
 
 def tile_height(height: int, rows: int, quantum: int) -> int:

@@ -24,6 +24,10 @@ BATCH_ALPHA = 8
 PIECES = 16
 #: Lines of the bus of a tile of a tile batch, special rows not counted.
 LINES = 3
+#: Tiles for each device down and across, at most, where several compute them; the other way round
+#: where there are so many times as many columns as rows, as their edges would be too long.  A tile
+#: of a 64th of the usual cells or less would take its device no longer than the host.
+SPREAD, WIDER, LEAST_TILE = (12, 2), 12, 64
 
 
 def path_bytes(tuning: TracebackTuning, m: int, n: int) -> int:
@@ -116,6 +120,30 @@ def strip_rows(plan: Plan, rows: int, columns: int) -> int:
     wide = fits.without_narrow()
     heights = range(-(-wide.alpha // 2), wide.alpha + 1)  # of lanes that may compute it, too
     return min(lcm(fits.strip_rows, wide.T * alpha) for alpha in heights)
+
+
+def spread(
+    plan: Plan, m: int, n: int, devices: int, most: tuple[int, int] | None = None
+) -> tuple[int, int] | None:
+    """Rows and columns of the tiles of m x n cells that so many devices compute at once, at most
+    ``most`` (None: those of the plan): wide, as a strip takes its time beside that of its columns,
+    and of whole strips of any height if there are enough.  None: one device is sooner done."""
+    few, quantum = devices * SPREAD[1], plan.tall_rows
+    many = min(devices * SPREAD[0], m * n * LEAST_TILE // (plan.tile_cells * few))
+    if many < devices:
+        return None
+    down, across = few, many
+    if n <= WIDER * m:
+        down = min(many, max(few, m // quantum))
+        across = max(few, -(-devices * many // down))
+    rows = -(-m // down)
+    if rows > quantum:
+        rows = round(rows / quantum) * quantum
+    most = most or plan.tile_shape(m, n)
+    rows, columns = min(most[0], rows), min(most[1], -(-n // across))
+    in_turn = -(-(-(-m // rows) * -(-n // columns)) // devices) + devices - 1
+    sooner = in_turn * plan.least_cost(rows, columns) < plan.least_cost(m, n)
+    return (rows, columns) if sooner else None
 
 
 def lines_fit(plan: Plan, m: int, n: int, rows: int, columns: int, device: DeviceFacts) -> bool:

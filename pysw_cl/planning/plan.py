@@ -18,7 +18,7 @@ from ..errors import PlanError, shown
 from ..scoring.scoring import Scoring
 from . import parameters
 from .facts import DeviceFacts
-from .geometry import TileShape, spread, tile_shape
+from .geometry import TileShape, tile_shape
 from .lane_sets import LANE_SETS, LaneSet
 from .model.times import GENERIC, STRIP_ROW, Count, Machine, Wave, lag_of
 from .parameters import SPACE, Parameter, Tuning, parameters_of, tunable
@@ -102,21 +102,6 @@ class Plan:
         """Rows of the highest strips, where one build does for several heights."""
         tall = () if self.alpha_fixed else self.lane_set.tall_alphas
         return self.T * max((self.alpha, *tall))
-
-    def spread(
-        self, m: int, n: int, devices: int, shape: tuple[int, int] | None = None
-    ) -> tuple[int, int] | None:
-        """Rows and columns of the tiles of m x n cells, at most ``shape``, that so many devices
-        compute at once.  None: the cells are too few, or the tiles too slow, so one computes them
-        sooner."""
-        shape = shape or self.tile_shape(m, n)
-        found = spread(shape, self.tile_cells, m, n, devices, self.tall_rows)
-        if found is not None:
-            tiles = -(-m // found[0]) * -(-n // found[1])
-            in_turn = -(-tiles // devices) + devices - 1
-            if in_turn * self.least_cost(*found) < self.least_cost(m, n):
-                return found
-        return None
 
     def may_be_cut(self, m: int, n: int) -> bool:
         """Do strips of m x n cells take so long that another kernel is worth its build?"""

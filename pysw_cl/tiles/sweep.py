@@ -18,7 +18,7 @@ from typing import Any
 
 from ..errors import DeviceError
 from ..planning.geometry import cuts, may_be_wide
-from ..planning.path_grid import strip_rows
+from ..planning.path_grid import spread, strip_rows
 from ..scoring.precision import LOCAL_LIMIT
 from ..sequences.view import View
 from .contract import Engine, LostError, persistently
@@ -89,7 +89,7 @@ def _tile_rows(engine: Engine, state: SweepState, slab: Slab, devices: int) -> I
     rows, step = state.slabs.shape(height)
     if devices:
         shape = rows, step
-        rows, step = engine.plan.spread(height, state.n, devices, shape) or shape
+        rows, step = spread(engine.plan, height, state.n, devices, shape) or shape
     special_rows = () if captures else tuple(row - slab.start for row in state.edges.rows)
     special_columns = () if captures else tuple(slab.columns)
     places = [slab.start, slab.end]

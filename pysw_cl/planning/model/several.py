@@ -13,7 +13,7 @@ from itertools import accumulate, product
 from ...errors import InputError, shown
 from ..choose import shared_ends
 from ..geometry import cuts, lengths
-from ..path_grid import strip_rows
+from ..path_grid import spread, strip_rows
 from ..plan import Plan, StriplessPlan
 from ..program import Given
 from ..sizes import warps_of
@@ -126,7 +126,7 @@ def together(given: Given, work: Work, m: int, n: int) -> dict[str, float]:
     if given.device.speculative and not isinstance(given.plan, StriplessPlan):
         return _of_relay(given, work, m, n)
     plan, devices, alone = given.plan, given.devices, replace(given, shares=(), holds=False)
-    shape = plan.spread(m, n, devices)
+    shape = spread(plan, m, n, devices)
     if shape is None:
         return {}
     sides = cuts(m, shape[0], strip_rows(plan, *shape), tiles=True), cuts(n, shape[1], 1)
