@@ -170,12 +170,10 @@ class _Tiles:
 
     def forbid(self, pairs: Pairs) -> set[Place]:
         """Forbid ``pairs`` from now on; returns the tiles that contain them."""
-        every = self.problem.forbidden
-        if every is not None:  # both are sorted
-            n = len(self.problem.target)
-            places = np.searchsorted(every[0] * n + every[1], pairs[0] * n + pairs[1])
-            every = np.insert(every, places, pairs, axis=1)
-        self.problem = replace(self.problem, forbidden=pairs if every is None else every)
+        before, n = self.problem.forbidden, len(self.problem.target)
+        every = pairs[:, :0] if before is None else before  # both are sorted
+        places = np.searchsorted(every[0] * n + every[1], pairs[0] * n + pairs[1])
+        self.problem = replace(self.problem, forbidden=np.insert(every, places, pairs, axis=1))
         i = np.searchsorted(self.rows, pairs[0], "right") - 1
         j = np.searchsorted(self.columns, pairs[1], "right") - 1
         return set(zip(i.tolist(), j.tolist(), strict=True))
