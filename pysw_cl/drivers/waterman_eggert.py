@@ -50,7 +50,6 @@ def find_top(
     is the first in row-major order; its path is the canonical one.  Its ``stats`` have the cells
     and launches that it took.  An exception that ``progress`` raises ends the search."""
     tiles: _Tiles | None = None
-    touched: set[Place] = set()
     problem, plan, wanted = job.problem, engine.plan, job.output == "path"
 
     def one(end: Hit, cost: Costs, execution: Execution | None) -> Found:
