@@ -178,8 +178,7 @@ def _job_at(folder: str, key: str, minus: bool, beat: int | None) -> tuple[Job, 
     if not (FilePath(folder) / "job.json").exists():
         raise ClusterError(f"{worker()} does not see {folder}")
     job = Store.read(folder)
-    one = job.strands(False)[minus] if job.both else job
-    one = replace(one, beat=beat)
+    one = replace(job.strands(False)[minus] if job.both else job, beat=beat)
     if one.key != key:
         raise CheckpointError(f"{folder} is now the checkpoint of another job")
     return one, one.problem

@@ -116,8 +116,8 @@ def in_order(
     that are left when the caller ends are cancelled.  Raises ClusterError without workers."""
     surveyed(workers, None, shared.device, None)
     count = max(1, workers.count())
-    running, begun, most, since = deque[tuple[Any, Any]](), 0, AHEAD * count, time.perf_counter()
-    source: Iterator[Any] | None = iter(parts)
+    running, most, since = deque[tuple[Any, Any]](), AHEAD * count, time.perf_counter()
+    source: Iterator[Any] | None = enumerate(parts)
     failed: Exception | None = None
 
     def begin(number: int, packed: bytes, lacked: int) -> Future[Any]:
@@ -130,10 +130,9 @@ def in_order(
             room = source is not None and len(running) < most
             if source is not None and room:
                 try:
-                    what, given = next(source)
+                    number, (what, given) = next(source)
                     packed = _packed((task, given))
-                    running.append((what, Task(workers, partial(begin, begun, packed))))
-                    begun += 1
+                    running.append((what, Task(workers, partial(begin, number, packed))))
                 except StopIteration:
                     source = None
                 except Exception as error:

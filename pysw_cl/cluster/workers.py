@@ -59,15 +59,14 @@ class Workers:
                 more |= {"workers": others, "allow_other_workers": True} if others else {}
             return self._executor.submit(at_worker, __version__, task, *given, **more)
 
-    def wait(self, running: Collection[Future[T]]) -> set[Future[T]]:
-        """Those that are done, once there are some, or after a moment.  Raises ClusterError if the
-        scheduler is gone, or all workers, and none comes back."""
+    def wait(self, running: Collection[Future[T]]) -> None:
+        """Wait until one is done, or a moment.  Raises ClusterError if the scheduler is gone, or
+        all workers, and none comes back."""
         done, now = wait(running, LOOK, futures.FIRST_COMPLETED).done, time.monotonic()
         there = done or self._client is None or self.count()
         self._seen = now if there else self._seen
         if now > self._seen + AWAY:
             raise ClusterError(f"the cluster has had no scheduler or no worker for {AWAY} s")
-        return set(done)
 
     def final(self, error: BaseException, tries: int) -> BaseException | None:
         """What to raise for the error of a task begun so often; None: another worker may do it."""

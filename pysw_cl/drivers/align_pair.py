@@ -169,7 +169,7 @@ class Search:
             grid, edges = None, problem.edges
             if save:
                 grid = BandGrid(problem, one.band, one.places[:-1])
-                edges = grid.saving()
+                edges = replace(edges, rows=grid.rows)
                 self.engine.expect_path(problem, one.shape)
             wider = 0.0 if one.sure else 2 * one.work  # a band of twice the width may follow
             tell = self.progress.sweep(one.work, wider, BAND_PATH)
@@ -206,8 +206,7 @@ class Search:
                 edges = replace(edges, bottom=ends[0], right=ends[1])
         tell = self.progress.sweep()
         if beside[0]:
-            whole = self.engine, *beside, problem, edges, want, limits, tell
-            result = SweepBeside(*whole).run()
+            result = SweepBeside(self.engine, *beside, problem, edges, want, limits, tell).run()
         else:
             result = sweep(self.engine, problem, edges, want, limits, shape=shape, progress=tell)
         self.stats.add_cost(result)

@@ -7,19 +7,18 @@ Inf Control 64, 100-118 (the band).  docs/algorithm.md has the proof, ties inclu
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from math import isqrt
+from math import inf, isqrt
 from typing import NamedTuple
 
 from ..planning.geometry import cuts
 from ..planning.path_grid import path_bytes
 from ..planning.plan import Plan
-from ..tiles.edges import DeviceEdge, Edge, Edges, LevelEdge, Source
+from ..tiles.edges import DeviceEdge, Edge, LevelEdge, Source
 from ..tiles.slabs import SweepResult
 from ..tiles.special_lines import RestartPoints
 from ..tiles.tile import Area, Hit
@@ -57,11 +56,8 @@ class BandGrid(RestartPoints):
     def __init__(self, problem: Problem, band: Band, places: list[int]) -> None:
         self.edges, self.band, self._places = problem.edges, band, places
         self._gaps = problem.scoring.gap_open, problem.scoring.gap_extend
-        self.rows = {row: _Row(*self._gaps) for row in places[1:]}
-
-    def saving(self) -> Edges:
-        """The edges of a sweep, which fills the rows."""
-        return replace(self.edges, rows=self.rows)
+        #: Sinks of the sweep; there are no special columns.
+        self.rows, self.columns = {row: _Row(*self._gaps) for row in places[1:]}, dict[int, _Row]()
 
     def start(self, row: int, column: int) -> tuple[int, int]:
         place = self._places[bisect_right(self._places, row - 1) - 1]
@@ -130,7 +126,7 @@ class BandChoice:
         # the score of the last sweep that came to its end
         self._score: int | None = None
         self._most = tuning.most_beside_pruning if prunes else tuning.most_covered
-        self._row_bytes = trace.grid_share * path_bytes(trace, m, n) if save else math.inf
+        self._row_bytes = trace.grid_share * path_bytes(trace, m, n) if save else inf
 
     def next(self) -> _Try | None:
         """The next band; None if the whole matrix takes less work."""

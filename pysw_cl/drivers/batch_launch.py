@@ -178,10 +178,9 @@ class Batches:
 
     def _align_alone(self) -> None:
         """Align the pairs that are left alone, on the better strands where these are known."""
-        numbers, self.single = sorted(self.single), []
-        strands = dict.fromkeys(numbers, "")
+        strands, self.single = dict.fromkeys(sorted(self.single), ""), []
         if self.minus is not None:
-            strands = {k: "minus" if self.minus[k] else "plus" for k in numbers}
+            strands = {k: "minus" if self.minus[k] else "plus" for k in strands}
         for strand in sorted(set(strands.values())):
             some = [k for k, own in strands.items() if own == strand and self._is_tile(k)]
             scores = {k: max(1, int(self.scores[k])) for k in some}

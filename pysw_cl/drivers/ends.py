@@ -247,8 +247,7 @@ class TracedEnds(Costs):
                 for k in members
             ]
             letters = job.frame.region(0, job.frame.shape[0], 0, job.frame.shape[1])
-            trace = partial(able.trace, *letters, job.scoring, boxes, places)
-            paths, cost = engine.noted(trace)
+            paths, cost = engine.noted(partial(able.trace, *letters, job.scoring, boxes, places))
             self.add_cost(cost)
             for place, k, path in zip(places, chain(*every), paths, strict=True):
                 box = boxes[place.box]

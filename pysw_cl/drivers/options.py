@@ -56,7 +56,6 @@ FIELDS: dict[str, tuple[str, ...]] = {
     ),
 }
 Kind = TypeVar("Kind", bound="Options")
-Kept = TypeVar("Kept", bound="Resources")
 
 #: "tcp://host:8786" and the like, or "host:8786".
 ADDRESS = re.compile(r"[a-z]+://\S+|[^\s:/]+:\d{1,5}")
@@ -363,6 +362,6 @@ class Resources(Checked):
     cluster: Any = None
 
     @property
-    def of_worker(self: Kept) -> Kept:
+    def of_worker(self) -> Resources:
         """Those of a worker, which tells nobody of its progress."""
         return replace(self, cluster=None, progress=None)

@@ -125,8 +125,6 @@ def sweep_share(
     ``known``: a score that is known before.  With ``prune`` a block is computed if H, and a match
     for each row and column left, reach the best score so far (Sandes & de Melo's block pruning)."""
     (m, n), plan, scoring = shape, strips.plan, given.scoring
-    if path.score <= 0 and not (prune and known > 0):
-        return 1.0
     strip, lag = plan.strip_rows, lag_of(plan.T, plan.chunk, n)
     i, j = _starts(m, strip)[:, None], _starts(n, plan.chunk)[None]
     down, right = i - path.row, j - path.column

@@ -82,11 +82,9 @@ class _Traced(NamedTuple):
 
 def _traced(engine: Engine, problem: Problem, grid: RestartPoints, end: Hit, path: Path) -> _Traced:
     path = trace_back(engine, problem, grid, end, path)
-    moves = np.concatenate([np.zeros(0, np.uint8), *path.moves])
-    rows, columns = (
-        np.cumsum(moves[::-1] != other, dtype=np.int32)[::-1] for other in (TARGET, QUERY)
-    )
-    return _Traced(path, moves, path.row + rows, path.column + columns)
+    moves = path.forward()
+    rows, columns = (np.cumsum(moves != other, dtype=np.int32)[::-1] for other in (TARGET, QUERY))
+    return _Traced(path, moves[::-1], path.row + rows, path.column + columns)
 
 
 def _guesses(problem: Problem, grid: RestartPoints, end: Hit, parts: int) -> list[Hit]:

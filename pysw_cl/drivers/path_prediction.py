@@ -66,9 +66,8 @@ class SweptLines:
         assert isinstance(grid, BandGrid | RestartGrid)
         self.grid = grid
         self.match, self.extend = max(0, scoring.highest), scoring.gap_extend
-        self._down = {} if isinstance(grid, BandGrid) else grid.columns
         self._rows = np.array([0, *sorted(row for row in grid.rows if row < rows), rows])
-        inner = sorted(column for column in self._down if column < columns)
+        inner = sorted(column for column in grid.columns if column < columns)
         self._columns = np.array([0, *inner, columns])
         #: The columns of the grid cells below each row of a band; else they end at special columns.
         self._spans: Places | None = None
@@ -129,7 +128,7 @@ class SweptLines:
         """H of a cell of the matrix, if it is on a special row or column; else None."""
         if row in self.grid.rows:
             return self.grid.rows[row].h_at(column - 1)
-        return self._down[column].h_at(row - 1) if column in self._down else None
+        return self.grid.columns[column].h_at(row - 1) if column in self.grid.columns else None
 
 
 class SetLines:
@@ -140,8 +139,8 @@ class SetLines:
         #: The tile that the path is in.
         self.at = 0
         self._areas = np.array([part.area for part in tiles.parts]).reshape(-1, 2, 2)
-        #: What was asked for last, and the function that waits for it.
-        self._asked: tuple[Any, Callable[[], Ints]] | None = None
+        #: What waits for what was asked for last, by what that is.
+        self._asked = dict[Any, Callable[[], Ints]]()
 
     def cells(self, places: Places, tiles: Places) -> Places:
         near = np.minimum(tiles[:, None] + np.arange(BESIDE), len(self._areas) - 1)
@@ -155,13 +154,12 @@ class SetLines:
 
     def ask(self, row: int, column: int, tile: int, most: int) -> None:
         """Begin to look for a way that is probably wanted next."""
-        self._asked = (row, column, tile, most), self.tiles.entries(tile, row, column, most)
+        self._asked = {(row, column, tile, most): self.tiles.entries(tile, row, column, most)}
 
     def way(self, row: int, column: int, h: int | None, tile: int, most: int) -> Places:
-        if self._asked is None or self._asked[0] != (row, column, tile, most):
+        if (row, column, tile, most) not in self._asked:
             self.ask(row, column, tile, most)
-        assert self._asked is not None
-        found, self._asked = self._asked[1]().astype(np.int64), None
+        found = self._asked.pop((row, column, tile, most))().astype(np.int64)
         places = np.vstack([[(row, column)], found[:, 1:3]])[:-1]
         return np.column_stack([self.cells(places, found[:, 0]), found[:, 1:]])
 

@@ -50,7 +50,6 @@ def find_top(
     is the first in row-major order; its path is the canonical one.  Its ``stats`` have the cells
     and launches that it took.  An exception that ``progress`` raises ends the search."""
     tiles: _Tiles | None = None
-    touched: set[Place] = set()
     problem, plan, wanted = job.problem, engine.plan, job.output == "path"
 
     def one(end: Hit, cost: Costs, execution: Execution | None) -> Found:
@@ -170,12 +169,10 @@ class _Tiles:
 
     def forbid(self, pairs: Pairs) -> set[Place]:
         """Forbid ``pairs`` from now on; returns the tiles that contain them."""
-        every = self.problem.forbidden
-        if every is not None:  # both are sorted
-            n = len(self.problem.target)
-            places = np.searchsorted(every[0] * n + every[1], pairs[0] * n + pairs[1])
-            every = np.insert(every, places, pairs, axis=1)
-        self.problem = replace(self.problem, forbidden=pairs if every is None else every)
+        before, n = self.problem.forbidden, len(self.problem.target)
+        every = pairs[:, :0] if before is None else before  # both are sorted
+        places = np.searchsorted(every[0] * n + every[1], pairs[0] * n + pairs[1])
+        self.problem = replace(self.problem, forbidden=np.insert(every, places, pairs, axis=1))
         i = np.searchsorted(self.rows, pairs[0], "right") - 1
         j = np.searchsorted(self.columns, pairs[1], "right") - 1
         return set(zip(i.tolist(), j.tolist(), strict=True))
