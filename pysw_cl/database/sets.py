@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from ..api.many import align_many, align_paths
 from ..drivers.prepared import Batch
 from ..errors import InputError, items
+from ..results.cigar import Ints
 from ..results.pair_paths import runs_of
 from ..sequences.sequence_set import SequenceSet
-
-Ints = NDArray[np.int64]
 
 
 def score_matrices(sets: Iterable[Any], **how: Any) -> list[NDArray[Any]]:
