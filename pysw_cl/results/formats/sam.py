@@ -104,12 +104,11 @@ class Writer(ByQuery):
         letters = self._letters(query, minus) if primary else "*\t*"
         quality = 0 if second == score else 255  # which is not known
         of = without_blanks(target.name, "target")
-        if (known := self._lengths.get(of)) is None:
-            raise InputError(f"the target {of!r} is not among the targets of the SAM header")
-        if known != len(target):
-            raise InputError(
-                f"the target {of!r} has {len(target):,} letters, and {known:,} in the SAM header"
-            )
+        if (known := self._lengths.get(of)) != len(target):
+            wrong = "is not among the targets of"
+            if known is not None:
+                wrong = f"has {len(target):,} letters, and {known:,} in"
+            raise InputError(f"the target {of!r} {wrong} the SAM header")
         return (
             f"{name}\t{flag}\t{of}\t{j0 + 1}\t{quality}\t"
             f"{clips[0]}{cigar}{clips[1]}\t*\t0\t0\t{letters}\t{tags}\n"
