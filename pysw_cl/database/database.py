@@ -69,15 +69,10 @@ class Database:
         InputError for the name of a compressed file, FileError for one that cannot be written, and
         SequenceError for what is no sequence."""
         place = Path(file_name(path, "path"))
-        if place.suffix.lower() in PACKED:
-            raise InputError(
-                f"{path}: a database is mapped into memory, so it is not compressed; leave out "
-                f"{place.suffix}"
-            )
-        if str(place) in ("-", "/dev/stdout"):
-            raise InputError(
-                f"{path}: a database is mapped into memory, so it is a file of its own"
-            )
+        packed = place.suffix.lower() in PACKED
+        if packed or str(place) in ("-", "/dev/stdout"):
+            kind = f"not compressed; leave out {place.suffix}" if packed else "a file of its own"
+            raise InputError(f"{path}: a database is mapped into memory, so it is {kind}")
         with written(place, binary=True) as file:
             write_database(_checked(sequences), file, [*map(str, sources)])
             os.fsync(file.fileno())

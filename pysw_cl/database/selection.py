@@ -10,20 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..drivers.options import UNREACHED, SearchOptions
-from ..scoring.statistics.law import ScoreStatistics
+from ..scoring.statistics.law import ScoreStatistics, Values
 from ..scoring.statistics.library import LibraryStatistics, of_library
 from ..sequences.view import COMPARED
 from .database import Database
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 #: Scores by which the others are chosen that are sorted.
 SAMPLE = 1 << 14
 #: Rounding of logarithms, as a share of them; an E-value that is not 0.
 SLACK, TINY = 1e-9, 1e-323
 
 
-def _exp(keys: Floats) -> Floats:
+def _exp(keys: Values) -> Values:
     with np.errstate(under="ignore"):
         return np.asarray(np.exp(keys))
 
@@ -38,11 +37,11 @@ class EValues:
     m: int
     letters: float
 
-    def logs(self, scores: NDArray[Any], lengths: Ints) -> Floats:
+    def logs(self, scores: NDArray[Any], lengths: Ints) -> Values:
         """The logarithms of the E-values of scores with subjects of these lengths."""
         return self.law.log_evalues(scores / self.scale, self.m, lengths, self.letters)
 
-    def bits(self, scores: NDArray[Any], logs: Floats) -> Floats:
+    def bits(self, scores: NDArray[Any], logs: Values) -> Values:
         """The bit scores, with the logarithms of the E-values."""
         if isinstance(self.law, ScoreStatistics):
             return self.law.bits(scores / self.scale)
@@ -116,20 +115,20 @@ class Best:
             for part in self._kept:
                 self._add(*part)
 
-    def meaning(self, keys: Floats, scores: NDArray[Any]) -> list[dict[str, Any]]:
+    def meaning(self, keys: Values, scores: NDArray[Any]) -> list[dict[str, Any]]:
         """The E-values and bit scores of hits with these keys and scores."""
         if self.evalues is None:
             return [{}] * len(keys)
         both = zip(_exp(keys).tolist(), self.evalues.bits(scores, keys).tolist(), strict=True)
         return [{"expect": expect, "bits": bits} for expect, bits in both]
 
-    def keys_of(self, scores: NDArray[Any], lengths: Ints) -> Floats:
+    def keys_of(self, scores: NDArray[Any], lengths: Ints) -> Values:
         """What hits with subjects of these lengths are ordered by."""
         if self.evalues is None:
             return -scores.astype(np.float64)
         return self.evalues.logs(scores, np.maximum(lengths, 1))
 
-    def good(self, keys: Floats, scores: NDArray[Any]) -> NDArray[np.bool_]:
+    def good(self, keys: Values, scores: NDArray[Any]) -> NDArray[np.bool_]:
         """Which hits with these keys and scores have the E-values and bit scores that are asked
         for, by the numbers that hits say."""
         options, found = self._options, np.full(len(keys), True)
@@ -141,7 +140,7 @@ class Best:
             found &= self.evalues.bits(scores, keys) >= options.min_bits
         return found
 
-    def _keys(self, scores: NDArray[Any], ranks: Ints) -> Floats:
+    def _keys(self, scores: NDArray[Any], ranks: Ints) -> Values:
         subjects = self.db.by_length
         return self.keys_of(scores, subjects.ends[ranks] - subjects.starts[ranks])
 

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from ..api.many import align_many, align_paths
 from ..drivers.prepared import Batch
 from ..errors import InputError, items
+from ..results.cigar import Ints
 from ..results.pair_paths import runs_of
 from ..sequences.sequence_set import SequenceSet
-
-Ints = NDArray[np.int64]
 
 
 def score_matrices(sets: Iterable[Any], **how: Any) -> list[NDArray[Any]]:
@@ -29,13 +28,12 @@ def score_matrices(sets: Iterable[Any], **how: Any) -> list[NDArray[Any]]:
     every, firsts = _joined(sets)
     pairs = [np.triu_indices(stop - first) for first, stop in pairwise(firsts)]
     sides = [[one[k] + first for one, first in zip(pairs, firsts, strict=False)] for k in (0, 1)]
-    rows, at = align_many(_batch(every, *sides), **how, output="score", min_score=None), 0
-    scores = rows["score"]
+    scores = align_many(_batch(every, *sides), **how, output="score", min_score=None)["score"]
+    each = np.split(scores, np.cumsum([len(one) for one, _ in pairs], dtype=np.int64))
     found = []
-    for (one, other), size in zip(pairs, np.diff(firsts).tolist(), strict=True):
+    for (one, other), size, own in zip(pairs, np.diff(firsts).tolist(), each, strict=False):
         matrix = np.empty((size, size), scores.dtype)
-        matrix[one, other] = matrix[other, one] = scores[at : at + len(one)]
-        at += len(one)
+        matrix[one, other] = matrix[other, one] = own
         found.append(matrix)
     return found
 
@@ -73,10 +71,9 @@ def align_stars(
     middles = [np.full(len(one), one[0]) for one in rows]
     whole: dict[str, Any] = {"mode": "global", "free_ends": False, "strand": "plus"}
     paths = align_paths(_batch(every, rows, middles), **whole, **how)
-    found, at = [], 0
-    for row, order in zip(rows, orders, strict=True):
-        some = paths.offsets[at : at + len(row) + 1]
-        at += len(row)
+    found = []
+    for row, order, first in zip(rows, orders, firsts, strict=False):
+        some = paths.offsets[first : first + len(row) + 1]
         laid = _laid_out(every.take(row), paths.runs[some[0] : some[-1]], some - some[0])
         text, wide = laid.tobytes().decode(), laid.shape[1]
         found.append((order, [text[k : k + wide] for k in range(0, len(text), wide)]))

@@ -61,7 +61,14 @@ def plot_model(profile: Profile, path: str | os.PathLike[str]) -> None:
             if some := [run for run in runs if run["use"] == use]:
                 face = f"C{number}" if filled else "white"
                 look = {"fmt": marker, "color": f"C{number}", "mfc": face, "ms": 5, "elinewidth": 1}
-                _draw_model(above, below, some, f"{subject}, {words}", look)
+                cells, predicted = np.array([(x["m"] * x["n"], x["predicted"]) for x in some]).T
+                times = [run["seconds"] for run in some]
+                least, middle, most = np.array([[*map(of, times)] for of in (min, median, max)])
+                upper, off, lower = (100 * (predicted / x - 1) for x in (least, middle, most))
+                bars, label = [middle - least, most - middle], f"{subject}, {words}"
+                above.errorbar(cells, middle, yerr=bars, label=label, **look)
+                above.loglog(cells, predicted, "x", color="black", ms=4, zorder=5)
+                below.errorbar(cells, off, yerr=[off - lower, upper - off], **look)
     above.plot([], [], "x", color="black", label="predicted")
     above.set_ylabel("seconds")
     above.grid(color="0.9")
@@ -114,17 +121,6 @@ def _draw_search(axes: Any, subject: str, runs: list[Run], chosen: Numbers, unit
     axes.set(xlabel="B (work-groups)", ylabel="seconds")
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.legend(fontsize="small", framealpha=0.9)
-
-
-def _draw_model(above: Any, below: Any, runs: list[Run], label: str, look: dict[str, Any]) -> None:
-    """Runs in one look: times above, errors below, both over the cells."""
-    cells, predicted = np.array([(run["m"] * run["n"], run["predicted"]) for run in runs]).T
-    times = [run["seconds"] for run in runs]
-    least, middle, most = np.array([[*map(of, times)] for of in (min, median, max)])
-    above.errorbar(cells, middle, yerr=[middle - least, most - middle], label=label, **look)
-    above.loglog(cells, predicted, "x", color="black", ms=4, zorder=5)
-    upper, off, lower = (100 * (predicted / seconds - 1) for seconds in (least, middle, most))
-    below.errorbar(cells, off, yerr=[off - lower, upper - off], **look)
 
 
 def _by_subject(

@@ -275,17 +275,12 @@ def check_letters(letters: Letters, what: str, first: int = 0, from_file: bool =
         return
     byte, where = int(letters[k]), f"at position {first + k + 1}"
     if not from_file and looks_like_path(letters[:PIECE].tobytes().decode("latin-1")):
-        raise SequenceError(
-            f"the {what} looks like the name of a file; read_sequences reads the sequences of one"
-        )
-    if not from_file and first == 0 and letters[0] == ord(">"):
-        raise SequenceError(
-            f"the {what} begins with '>', as a FASTA record does; give its letters only"
-        )
-    if chr(byte) in GAPS:
-        raise SequenceError(
-            f"the {what} has the gap character {chr(byte)!r} {where}; "
-            "take the gaps out before aligning"
-        )
-    codes = "; give ASCII letters, not codes" if letters[:PIECE].max() <= 32 else ""
-    raise SequenceError(f"the {what} has {show_byte(byte)} {where}, which is not a letter{codes}")
+        wrong = "looks like the name of a file; read_sequences reads the sequences of one"
+    elif not from_file and first == 0 and letters[0] == ord(">"):
+        wrong = "begins with '>', as a FASTA record does; give its letters only"
+    elif chr(byte) in GAPS:
+        wrong = f"has the gap character {chr(byte)!r} {where}; take the gaps out before aligning"
+    else:
+        codes = "; give ASCII letters, not codes" if letters[:PIECE].max() <= 32 else ""
+        wrong = f"has {show_byte(byte)} {where}, which is not a letter{codes}"
+    raise SequenceError(f"the {what} {wrong}")

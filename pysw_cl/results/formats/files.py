@@ -130,15 +130,12 @@ def written(path: str | os.PathLike[str] | TextIO | None, binary: bool = False) 
         place = Path(os.path.realpath(place))
         name = os.fsdecode(os.fsencode(place.name)[:200])  # names have at most 255 bytes
         aside = place.with_name(f".{name}.{secrets.token_hex(4)}.part")
+    file: Any = None
     try:  # from here on, as an interrupt may come when the file is there and is not known yet
-        try:
-            with contextlib.nullcontext() if aside == place else _beginning:
-                _unfinished.update({aside} - {place})
-                file: Any = _made(aside, suffix)
-            if not binary:
-                file = io.TextIOWrapper(file, "utf-8", "surrogateescape", newline="\n")
-        except OSError as error:
-            raise FileError.of(error, str(path), "written") from error
+        with contextlib.nullcontext() if aside == place else _beginning:
+            _unfinished.update({aside} - {place})
+            made = _made(aside, suffix)
+        file = made if binary else io.TextIOWrapper(made, "utf-8", "surrogateescape", newline="\n")
         with file:
             yield file
         if aside != place:
@@ -149,7 +146,8 @@ def written(path: str | os.PathLike[str] | TextIO | None, binary: bool = False) 
         if aside != place:
             with contextlib.suppress(OSError):
                 aside.unlink()
-        if isinstance(error, OSError) and not isinstance(error, FileError) and error.errno in _FULL:
+        refused = file is None or getattr(error, "errno", None) in _FULL
+        if refused and isinstance(error, OSError) and not isinstance(error, FileError):
             raise FileError.of(error, str(path), "written") from error
         raise
     finally:

@@ -103,20 +103,16 @@ class Writer(ByQuery):
         clips = f"{before}S" if before else "", f"{after}S" if after else ""
         letters = self._letters(query, minus) if primary else "*\t*"
         quality = 0 if second == score else 255  # which is not known
+        of = without_blanks(target.name, "target")
+        if (known := self._lengths.get(of)) != len(target):
+            wrong = "is not among the targets of"
+            if known is not None:
+                wrong = f"has {len(target):,} letters, and {known:,} in"
+            raise InputError(f"the target {of!r} {wrong} the SAM header")
         return (
-            f"{name}\t{flag}\t{self._target_name(target)}\t{j0 + 1}\t{quality}\t"
+            f"{name}\t{flag}\t{of}\t{j0 + 1}\t{quality}\t"
             f"{clips[0]}{cigar}{clips[1]}\t*\t0\t0\t{letters}\t{tags}\n"
         )
-
-    def _target_name(self, target: Letters) -> str:
-        name = without_blanks(target.name, "target")
-        if (length := self._lengths.get(name)) is None:
-            raise InputError(f"the target {name!r} is not among the targets of the SAM header")
-        if length != len(target):
-            raise InputError(
-                f"the target {name!r} has {len(target):,} letters, and {length:,} in the SAM header"
-            )
-        return name
 
 
 def _number(score: int | float) -> str:

@@ -47,18 +47,16 @@ class Tsv(Table):
     def columns(self, some: Columns) -> Iterable[Iterable[str]]:
         known = some.known
         made: dict[str, Callable[[], Iterable[str]]] = {
-            "query": lambda: some.names(0),
-            "query_length": lambda: some.lengths(0),
-            "target": lambda: some.names(1),
-            "target_length": lambda: some.lengths(1),
             "strand": some.strands,
             "identity": lambda: shares(known("matches") / np.maximum(known("columns"), 1)),
             "cigar": lambda: [cigar or "*" for cigar in known("cigar")],
             "evalue": lambda: map(str, known("expect")),
-            "bits": lambda: map(str, known("bits")),
             "target_description": lambda: (printable(row.target.description) for row in some),
         }
-        for name in ("score", "second_best", "matches", "columns"):
+        for side, name in enumerate(("query", "target")):
+            made[name] = partial(some.names, side)
+            made[f"{name}_length"] = partial(some.lengths, side)
+        for name in ("score", "second_best", "matches", "columns", "bits"):
             made[name] = partial(some.numbers, name)
         return [made[name]() if name in made else some.shown(name) for name in self._names]
 
