@@ -224,7 +224,7 @@ def trace_ends_with(
     def compute(engine: Engine, anew: bool) -> list[Alignment]:
         run.begin(len(different))
         found = driver.trace_ends(engine, job, different, most, tell)
-        stats = Stats(found.cells, found.launches)
+        stats = Stats(found.cells, found.launches, again=found.again)
         stats.device_bytes, stats.kernel_seconds = engine.peak_bytes, engine.kernel_seconds
         paths = dict(zip(places, found.paths, strict=True))
         results: list[Alignment] = []

@@ -53,7 +53,8 @@ def find_top(
     problem, plan, wanted = job.problem, engine.plan, job.output == "path"
 
     def one(end: Hit, cost: Costs, execution: Execution | None) -> Found:
-        return Found(end, None, plan, Stats(cost.cells, cost.launches), None, None, execution)
+        stats = Stats(cost.cells, cost.launches, again=cost.again)
+        return Found(end, None, plan, stats, None, None, execution)
 
     for number in range(1, count + 1):
         here = problem if tiles is None else tiles.problem

@@ -223,6 +223,14 @@ def test_output(output: str) -> None:
         assert one.query_start == (other.query_start if output == "path" else None)
 
 
+def test_cells_that_outgrew_their_lanes_are_counted() -> None:
+    rng = np.random.default_rng(33)
+    b = "".join(rng.choice([*"ACGT"], 3000))
+    a = b[:1400] + b[1410:]
+    one, (top,) = pysw_cl.align(a, b, output="ends"), pysw_cl.align_top(a, b, k=1)
+    assert top.score == one.score and (top.stats.again > 0) >= (one.stats.again > 0)
+
+
 def test_progress_and_stats() -> None:
     calls: list[tuple[int, int]] = []
     rng = np.random.default_rng(32)
