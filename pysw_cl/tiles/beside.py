@@ -84,15 +84,18 @@ class SweepBeside:
             self._right.close(Stopped("the first part is not computed"))
             thread.join(most)
         with self._lock:  # nothing is taken from a strip any more
+            error, self._error = self._error, None  # the frames of an error refer to this object
             if thread.is_alive():
-                self._error = DeviceError(f"a strip takes {most:g} s")
-            error = self._error
+                self._error = error = DeviceError(f"a strip takes {most:g} s")
         if isinstance(error, DeviceError | MemoryError):
             engine.helper, name = None, helper.plan.device
             engine.failures.failed.append(name)
             warn(f"{name} failed, others go on: {error}", RecomputedWarning)
         elif error is not None:
-            raise error
+            try:
+                raise error
+            finally:
+                del error  # this frame is one of those
         parts = [*self._found, (area, first)]
         if self._done < m:
             parts.append(self._rest(first.execution))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -177,6 +178,28 @@ def test_a_call_that_fails_once(helped: Any, side: int) -> None:
             warnings.simplefilter("ignore", RecomputedWarning)
             found = pysw_cl.align(a, b, plan=plan)
         assert key(found) == key(wanted), first
+
+
+@pytest.mark.parametrize("error", [DeviceError, ValueError])
+def test_an_error_leaves_no_cycle(helped: Any, error: type[Exception]) -> None:
+    """It would keep memory of devices, which drivers release when no kernel runs."""
+
+    def before(count: int) -> None:
+        raise error("gone")
+
+    a, b = drawn(np.random.default_rng(8), 250, 300)
+    with helped(len(b) // 2, 10) as helper:
+        helper.before = before
+        gc.collect()
+        gc.disable()
+        try:
+            with suppress(ValueError), warnings.catch_warnings():
+                warnings.simplefilter("ignore", RecomputedWarning)
+                pysw_cl.align(a, b, plan=SMALL)
+            assert helper.count
+            assert not any(isinstance(one, beside.SweepBeside) for one in gc.get_objects())
+        finally:
+            gc.enable()
 
 
 def test_an_engine_that_fails_ends_the_helper(helped: Any, monkeypatch: Any) -> None:
