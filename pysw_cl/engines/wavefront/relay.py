@@ -106,6 +106,8 @@ class Feed:
         self.source, self.above, self.to = above.newest, above, lane.newest
         self.lane, self.number = lane, number
         self._columns, self.ended = 0, threading.Event()
+        #: Has the launch of the source begun?
+        self._runs = False
         #: What was copied of H and X.
         self._cells = np.empty((2, self.to.grid.n), np.int32)
 
@@ -143,7 +145,10 @@ class Feed:
             return source.grid.n
         at = (source.grid.strips - 1) * source.execution.progress_words + ProgressWord.COLUMNS
         with Buffers(self.above.copies) as buffers:
-            return min(source.grid.n, int(buffers.read(source.made["progress"], 1, at)[0]))
+            # before its first ticket is taken, its buffers may hold an earlier tile's
+            self._runs = self._runs or bool(buffers.read(source.made["ticket"], 1)[0])
+            done = int(buffers.read(source.made["progress"], 1, at)[0]) if self._runs else 0
+            return min(source.grid.n, done)
 
 
 class Relay:
