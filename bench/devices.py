@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """One pair on several devices, beside one of them: prints a table, writes JSON, verifies results.
 
-    python bench/devices.py [--devices 0:0,0:1] [--most LETTERS] [--json FILE]
+    python bench/devices.py [--devices 0:0,0:1] [--counts 2] [--most LETTERS] [--json FILE]
+                            [--plot FILE]
 
-A GPU and a CPU compute only pairs of many rounds of strips together, so the others are left out.
+A GPU and a CPU compute only unrelated local pairs together, so the others are left out.
 
 Calls take turns, in one process, and times are medians; the first call of each is not counted.  The
 results on all devices are those on one, to the last letter.  Bars are for so many NVIDIA H100; exit
@@ -45,6 +46,8 @@ CASES: tuple[tuple[str, int, int, dict[str, Any], dict[int, float]], ...] = (
 CHANGED = {"random": 1.0, "similar": 0.05, "distant": 0.5, "row scan": 1.0}
 #: How many times as long as the score a path takes at most, on all devices.
 PATHS = {"similar": 1.12, "distant": 1.2}
+#: By how much the foreseen time of all devices may be off, as a share of the measured one.
+FORESEEN = 0.1
 #: Of a GPU and a CPU: the least speed over the GPU's, from so many letters on, and the CPU's least
 #: share of the cells.
 BESIDE, BESIDE_LETTERS, BESIDE_SHARE = 1.01, 12_000_000, 0.01
@@ -66,62 +69,98 @@ def key(found: Any) -> tuple[Any, ...]:
 
 
 def rows_of(args: argparse.Namespace) -> Iterator[Row]:
-    names = {"one": args.devices.split(",")[0], "all": args.devices}
-    kinds = [get_runtime(one).info.kind for one in args.devices.split(",")]
+    every = args.devices.split(",")
+    kinds = [get_runtime(one).info.kind for one in every]
     beside = kinds[0] != kinds[-1]
-    scores = dict[str, float]()
+    counts = [len(every)] if beside or not args.counts else [*map(int, args.counts.split(","))]
+    names = {count: ",".join(every[:count]) for count in sorted({1, *counts})}
+    scores = dict[tuple[str, int], float]()
     for kind, m, n, options, bars in CASES:
         if m > args.most or not kind.startswith(args.only):
             continue
         if beside and (m < BESIDE_LETTERS or not kind.startswith("random")):
             continue
         a, b = pair_of(kind, m, n)
-        seconds: dict[str, list[float]] = {name: [] for name in names}
+        seconds: dict[int, list[float]] = {count: [] for count in names}
         results = {}
         for turn in range(args.runs + 1):
-            for name, device in names.items():
+            for count, device in names.items():
                 started = time.perf_counter()
-                results[name] = pysw_cl.align(a, b, device=device, **SCORING, **options)
+                results[count] = pysw_cl.align(a, b, device=device, **SCORING, **options)
                 if turn:
-                    seconds[name].append(time.perf_counter() - started)
-        if key(results["one"]) != key(results["all"]):
+                    seconds[count].append(time.perf_counter() - started)
+        if len(set(map(key, results.values()))) > 1:
             raise WrongResult(f"{kind} {m} x {n}: {results}")
-        one, every = (median(seconds[name]) for name in names)
-        speed = m * n / every / 1e12
-        content = kind.partition(",")[0]
-        bar = BESIDE if beside else bars.get(len(kinds), 0.0)
-        missed = " missed" if one / every < bar else ""
-        if beside:
-            share = sum(n for name, n in results["all"].stats.cells.items() if "vector" in name)
-            share /= m * n
-            missed += f", {share:.2%} on the CPU{' missed' * (share < BESIDE_SHARE)}"
-        if options["output"] == "score":
-            scores[content] = every
-        elif content in scores and n == m:
-            longer = every / scores[content]
-            missed += f", {longer:.3f} times the score{' missed' * (longer > PATHS[content])}"
-        yield {
-            "case": f"{kind}, {m:,} x {n:,}", "seconds": every, "one": one,
-            "verified": f"{one / every:.3f} times one, {speed:.2f} TCUPS{missed}",
-            "runs": seconds,
-        }  # fmt: skip
+        one, content = median(seconds[1]), kind.partition(",")[0]
+        for count in counts:
+            took = median(seconds[count])
+            row: Row = {"case": f"{kind}, {m:,} x {n:,}", "devices": count, "seconds": took}
+            row |= {"one": one, "runs": seconds[count], "cells": m * n}
+            bar = BESIDE if beside else bars.get(count, 0.0)
+            words = f"{one / took:.3f} times one, {m * n / took / 1e12:.2f} TCUPS"
+            words += " missed" * (one / took < bar)
+            if beside:
+                cells = results[count].stats.cells.items()
+                share = sum(n for name, n in cells if "vector" in name) / (m * n)
+                words += f", {share:.2%} on the CPU{' missed' * (share < BESIDE_SHARE)}"
+            else:  # `predict` is of devices that are alike
+                asked = {"device": names[count], **SCORING, **options}
+                said = row["foreseen"] = pysw_cl.predict(a, b, **asked).seconds
+                words += f", foreseen {said:.2f} s{' missed' * (abs(said / took - 1) > FORESEEN)}"
+            if options["output"] == "score":
+                scores[content, count] = took
+            elif (content, count) in scores and n == m:
+                longer = took / scores[content, count]
+                words += f", {longer:.3f} times the score{' missed' * (longer > PATHS[content])}"
+            yield {**row, "verified": words}
+
+
+def draw(path: str, rows: list[Row]) -> None:
+    """How many times as fast as one device all are, measured (points) and foreseen (lines)."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(7, 5), layout="constrained")
+    for number, case in enumerate(dict.fromkeys(row["case"] for row in rows)):
+        own = [row for row in rows if row["case"] == case]
+        counts, color = [row["devices"] for row in own], f"C{number}"
+        axes.plot(
+            counts, [row["one"] / row["seconds"] for row in own], "o", color=color, label=case
+        )
+        axes.plot([1, *counts], [1, *(r["one"] / r["foreseen"] for r in own)], color=color, lw=1)
+    most = max(row["devices"] for row in rows)
+    axes.plot([1, most], [1, most], "k:", lw=1)
+    axes.set(xlabel="devices", ylabel="times one device; lines: foreseen")
+    axes.legend(fontsize=8)
+    figure.savefig(path)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--devices", default="0:0,0:1")
+    parser.add_argument(
+        "--counts", default="", help="how many of these, such as 2,4 (default: all)"
+    )
     parser.add_argument("--most", type=int, default=12_000_000, help="letters of the query")
     parser.add_argument("--only", default="", help="cases whose name begins like this")
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--plot", help="draw into a file (needs matplotlib)")
     args = parser.parse_args()
     rows = []
     for row in rows_of(args):
-        print(f"{row['case']:50}{row['one']:8.2f} s{row['seconds']:8.2f} s  {row['verified']}")
+        print(
+            f"{row['case']:50}{row['devices']:3}{row['one']:9.2f} s{row['seconds']:8.2f} s"
+            f"  {row['verified']}"
+        )
         rows.append(row)
         sys.stdout.flush()
     if args.json is not None:
         write_report(args.json, get_runtime(args.devices.split(",")[0]).info, rows)
+    if args.plot:
+        draw(args.plot, rows)
     return int(any("missed" in str(row["verified"]) for row in rows))
 
 

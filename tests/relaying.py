@@ -1,5 +1,6 @@
-"""Random comparisons by two devices in turn, beside those by one: a program of its own, because
-PoCL copies rows between devices only if it has more threads than groups are waiting.
+"""Random comparisons by two devices in turn, or in parts side by side, against those by one: a
+program of its own, because PoCL copies rows between devices only if it has more threads than groups
+are waiting.
 
     POCL_MAX_PTHREAD_COUNT=64 python tests/relaying.py [SECONDS] [SEED] [DEVICES]
 
@@ -17,9 +18,11 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -34,12 +37,14 @@ from pysw_cl.engines import several as sharing
 from pysw_cl.engines.wavefront import relay
 from pysw_cl.engines.wavefront.kernel import MOST
 from pysw_cl.engines.wavefront.relay import Lane, Relay
+from pysw_cl.engines.wavefront.tile import TileRun
 from pysw_cl.errors import Stopped
 from pysw_cl.opencl import several
 from pysw_cl.opencl.buffers import Buffers
 from pysw_cl.opencl.device import Runtime, get_runtime
 from pysw_cl.planning.facts import Share
 from pysw_cl.results.alignment import Alignment
+from pysw_cl.tiles.beside import SweepBeside
 from pysw_cl.tiles.contract import HANGING
 
 PLANS: tuple[dict[str, Any], ...] = (
@@ -86,9 +91,10 @@ def runtimes(names: list[str]) -> list[Runtime]:
     return found
 
 
-def compared(rng: np.random.Generator, devices: list[Runtime]) -> tuple[int, int]:
-    """One random case; its relays, and their tiles."""
+def compared(rng: np.random.Generator, devices: list[Runtime]) -> tuple[int, int, int]:
+    """One random case; its relays, their tiles, and its sweeps in parts."""
     made.clear()
+    parted.clear()
     gpus = devices[0].info.kind == "gpu"
     a, b = drawn(rng, *((100, 60_000) if gpus else (1, 700)))
     plans = GPU_PLANS if gpus else PLANS
@@ -98,6 +104,7 @@ def compared(rng: np.random.Generator, devices: list[Runtime]) -> tuple[int, int
     # a copy of a few columns takes a GPU as long as one of thousands
     plan |= {"pipeline.relay_columns": int(rng.integers(500, 20_000))} if gpus else {}
     plan |= {"pipeline.depth": int(rng.integers(1, 4)), "pipeline.more": 1}
+    plan |= {"sections.first_overlap": int(np.exp(rng.uniform(0, 6)))}
     plan |= {"pipeline.share_seconds": float(rng.choice([0, 0.02]))}
     plan |= {"tile_cells": int(rng.choice([1 << 10, 1 << 14, 1 << 30][2 * gpus :]))}
     how: dict[str, Any] = {**SCORINGS[rng.integers(len(SCORINGS))], "plan": plan}
@@ -127,17 +134,19 @@ def compared(rng: np.random.Generator, devices: list[Runtime]) -> tuple[int, int
             except Stopped:
                 found = pysw_cl.resume(folder, device=["0", "1"], plan=plan)
     else:
-        found = pysw_cl.align(a, b, device=["0", "1"], timeline=True, **how)
-        relayed = [one.count for one in made]
-        names = spans.check(found, 1 + (how["strand"] == "both"))
-        assert len(names) == max([1, *(min(len(some), tiles) for tiles in relayed)]), names
+        with late_queues(0.0 if rng.random() < 0.8 else float(rng.uniform(0, 0.02))):
+            found = pysw_cl.align(a, b, device=["0", "1"], timeline=True, **how)
+        relayed = max([1, *(min(len(some), one.count) for one in made)])
+        names = spans.check(found, None if parted else 1 + (how["strand"] == "both"))
+        assert relayed <= len(names) <= max(relayed, len(some) * bool(parted)), names
     how |= {"plan": {"lanes": "warp32"}} if gpus else {}
     wanted = pysw_cl.align(a, b, device=devices[0].device if gpus else "auto", **how)
     assert key(found) == key(wanted), (a, b, how, len(some), found, wanted)
-    counts = [one.count for one in made]
+    counts, parts = [one.count for one in made], len(parted)
     made.clear()
+    parted.clear()
     assert not in_cycles(), how
-    return len(counts), sum(counts)
+    return len(counts), sum(counts), parts
 
 
 def in_cycles() -> list[Any]:
@@ -149,6 +158,25 @@ def in_cycles() -> list[Any]:
     found = [one for one in gc.garbage if isinstance(one, cl.MemoryObject)]
     gc.garbage.clear()
     return found
+
+
+@contextmanager
+def late_queues(seconds: float) -> Iterator[None]:
+    """What a tile of a pipeline is given comes to its device so many seconds late, as it may on a
+    busy host: until then its memory holds what an earlier tile left there."""
+    begin = TileRun.__init__
+
+    def late(self: TileRun, *given: Any) -> None:
+        buffers = given[2]
+        if seconds and given[-1] is not None:
+            event = cl.UserEvent(buffers.runtime.context)
+            cl.enqueue_barrier(buffers.runtime.queue, wait_for=[event])
+            done = cl.command_execution_status.COMPLETE
+            threading.Timer(seconds, event.set_status, [done]).start()
+        begin(self, *given)
+
+    with mock.patch.object(TileRun, "__init__", late):
+        yield
 
 
 def with_a_fault(
@@ -214,30 +242,37 @@ def hangs(rng: np.random.Generator, devices: list[Runtime], name: str) -> None:
 #: Seconds after which a case hangs.
 SLOW = 150
 made: list[Relay] = []
+parted: list[SweepBeside] = []
 shares_of = sharing.shares_of
 faults = [0]
 
 
-def main(seconds: float, seed: int, named: str = "") -> None:
-    begin = Relay.__init__
+def note(kind: Any, some: list[Any]) -> None:
+    """Objects of this kind are noted when they are made."""
+    begin = kind.__init__
 
-    def noted(self: Relay, *given: Any) -> None:
-        made.append(self)
+    def noted(self: Any, *given: Any) -> None:
+        some.append(self)
         begin(self, *given)
 
-    Relay.__init__ = noted  # type: ignore[method-assign]
-    rng, cases, relays, tiles = np.random.default_rng(seed), 0, 0, 0
+    kind.__init__ = noted
+
+
+def main(seconds: float, seed: int, named: str = "") -> None:
+    for kind, some in ((Relay, made), (SweepBeside, parted)):
+        note(kind, some)
+    rng, cases, found = np.random.default_rng(seed), 0, np.zeros(3, int)
     devices = runtimes(named.split(",") if named else ["auto"] * 3)
     for name in () if named else ("done", "tell"):
         hangs(rng, devices, name)
     until = time.monotonic() + seconds
     while time.monotonic() < until or faults[0] < 2:  # on a busy machine, too
         faulthandler.dump_traceback_later(SLOW, exit=True)
-        more = compared(rng, devices)
-        relays, tiles = relays + more[0], tiles + more[1]
+        found += compared(rng, devices)
         cases += 1
     faulthandler.cancel_dump_traceback_later()
-    print(f"{cases} cases, {relays} relays, {tiles} tiles, {faults[0]} faults")
+    told = "{} relays, {} tiles, {} sweeps in parts".format(*found)
+    print(f"{cases} cases, {told}, {faults[0]} faults")
 
 
 if __name__ == "__main__":

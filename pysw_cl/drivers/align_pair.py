@@ -19,7 +19,7 @@ from ..planning.path_grid import special_lines
 from ..planning.plan import Plan
 from ..results.stats import Stats
 from ..scoring.precision import UNREACHABLE
-from ..tiles.beside import SweepBeside, columns_of_helper
+from ..tiles.beside import SweepBeside, parts_beside
 from ..tiles.contract import Engine, HeldFound, persistently
 from ..tiles.edges import EdgeArray
 from ..tiles.slabs import SweepResult, TileMap
@@ -191,12 +191,12 @@ class Search:
         want, limits = problem.aim(self.prune, None if second else self.job.beat, least)
         grid, compresses, ends = None, False, None
         wants_path = self.job.output == "path"
-        beside = (0, 0) if second else columns_of_helper(self.engine, problem, limits)
+        parts = () if second else parts_beside(self.engine, problem, limits)
         if wants_path and not second and self.engine.in_boxes(problem):
             side = self.engine.plan.tuning.boxes.side(0, alone=True)
             self.engine.expect_path(problem, (min(m, side), min(n, side)))
         elif wants_path:
-            grid, compresses = self._grid(shape, limits.bound is not None, beside[0] > 0)
+            grid, compresses = self._grid(shape, limits.bound is not None, len(parts) > 0)
             self.engine.expect_path(problem, grid.steps((m, n)))
             edges = grid.saving()
             if second and problem.is_local:
@@ -205,8 +205,8 @@ class Search:
                 ends = [EdgeArray(n), EdgeArray(m)]
                 edges = replace(edges, bottom=ends[0], right=ends[1])
         tell = self.progress.sweep()
-        if beside[0]:
-            result = SweepBeside(self.engine, *beside, problem, edges, want, limits, tell).run()
+        if parts:
+            result = SweepBeside(self.engine, parts, problem, edges, want, limits, tell).run()
         else:
             result = sweep(self.engine, problem, edges, want, limits, shape=shape, progress=tell)
         self.stats.add_cost(result)
@@ -221,7 +221,7 @@ class Search:
             tuning = replace(tuning, least_side=max(1, tuning.least_side // SMALLER))
         if max(m, n) < 2 * tuning.least_side:  # one piece
             return SweptGrid.over(self.problem.edges, [0, m], [0, n]), False
-        shared = self.engine.devices > 1 and self.engine.piped_rows(self.problem, m)
+        shared = not beside and self.engine.devices > 1 and self.engine.piped_rows(self.problem, m)
         alone = not shared and not beside
         fits = partial(self.engine.compresses, self.problem.scoring, m, n) if alone else None
         rows, columns, compresses = special_lines(self.engine.plan, m, n, shape, fits, tuning)

@@ -33,6 +33,8 @@ from ..tiles.tile import Area, Bound, Costs, Hit, Limits, Traced, Want
 
 Mode = Literal["local", "global"]
 MODES: tuple[Mode, ...] = get_args(Mode)
+#: Moves of a path that is complete are read in so many times larger pieces than before.
+LARGER = 8
 #: The ``free_ends`` of other tools' modes in Python and in the shell, and a remark.
 _FREE_MODES = {
     "semiglobal": ("True", "1", ", or with the ends that are free"),
@@ -226,12 +228,14 @@ class PathReader:
         self._begun: list[Future[tuple[Runs, int]]] = []
 
     def read_meanwhile(self, path: Path) -> None:
-        self._begun += [self._thread.submit(self._read, piece) for piece in self._take(path)]
+        pieces = self._take(path, self._at_once)
+        self._begun += [self._thread.submit(self._read, piece) for piece in pieces]
 
     def found(self, path: Path) -> FoundPath:
         """The runs and the score of the path, whose traceback is complete.  Raises InternalError if
         the moves do not consume the letters between its start and its end."""
-        rest = list(parallel.in_threads(self._read, self._take(path)))
+        # no device waits: with larger pieces threads take Python's lock from each other less often
+        rest = list(parallel.in_threads(self._read, self._take(path, LARGER * self._at_once)))
         with self._thread:
             read = [*(piece.result() for piece in self._begun), *rest]
         runs = joined(piece for piece, _ in reversed(read))
@@ -241,14 +245,14 @@ class PathReader:
         cost = gaps * self._scoring.gap_open + (query + target) * self._scoring.gap_extend
         return FoundPath(path.row, path.column, runs, sum(pairs for _, pairs in read) - cost)
 
-    def _take(self, path: Path) -> Iterator[tuple[Moves, View, View]]:
+    def _take(self, path: Path, at_once: int) -> Iterator[tuple[Moves, View, View]]:
         """The pieces that came since the last call, backward, and the letters of each."""
         new = path.moves[self._taken :]
         self._taken += len(new)
         moves = np.concatenate([np.zeros(0, np.uint8), *new])
         row, column = place = self._place
-        for start in range(0, len(moves), self._at_once):
-            piece = moves[start : start + self._at_once]
+        for start in range(0, len(moves), at_once):
+            piece = moves[start : start + at_once]
             rows, columns = consumed(piece)
             row, column = row - rows, column - columns
             if row >= path.row and column >= path.column:

@@ -11,14 +11,14 @@ from typing import Any
 from ..errors import DeviceError
 from ..opencl.buffers import RetainedBuffers
 from ..opencl.device import Runtime
-from ..planning.choose import choose_turns
+from ..planning.choose import choose_turns, of_columns, shared_columns
 from ..planning.facts import Share
 from ..planning.geometry import TileRows
 from ..planning.path_grid import spread
 from ..planning.plan import Plan
 from ..planning.program import Given
 from ..sequences.kmers import related
-from ..tiles.contract import Engine, Executor, left_out
+from ..tiles.contract import Beside, Engine, Executor, left_out
 from ..tiles.graph import Rectangle, TileRow, next_tile
 from ..tiles.tile import Area, TileJob, TileResult
 from .plans import default_plan
@@ -166,6 +166,15 @@ class SeveralEngine(Shared, WavefrontEngine):
         if self._speculative and self.devices > 1 and pruned and whole.floor is not None:
             self._alike = rows * related(whole.query.read(0, m), whole.target.read(0, n))
         return super().piped_rows(whole, rows, pieces)
+
+    def beside(self, whole: Rectangle) -> Sequence[Beside]:
+        (m, n), self._alike = whole.shape, 0
+        given = self._given(whole)
+        ends, overlap = shared_columns(given, m, n)
+        for one in self._workers if ends else ():
+            one.plan = of_columns(given).plan
+        parts = zip(self.tracers, ends, strict=False)
+        return [Beside(one, end, overlap, m) for one, end in parts]
 
     def _given(self, whole: Rectangle) -> Given:
         return self._together(super()._given(whole))

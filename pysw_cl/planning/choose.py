@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import lcm
 from typing import Any
@@ -76,6 +77,9 @@ def _is_cut(given: Given, m: int, n: int) -> bool:
     return isinstance(choose(tile, given), InSections)
 
 
+#: Columns by which parts side by side overlap: as many as there are in most repeats of chromosomes,
+#: but at most one of so many parts of the narrowest part.  They begin at multiples of a block.
+OVERLAP, OVERLAP_PARTS, BLOCK = 1 << 15, 1 << 7, 1 << 7
 #: Tiles of each device, about, where cells are pruned: more of some rows are left than of others.
 SHARES = 4
 
@@ -228,27 +232,58 @@ def _follow(given: Given, m: int, n: int) -> bool:
     return n >= given.plan.pipeline_lag or not _is_cut(given, m, n)
 
 
-def columns_beside(plan: Plan, other: Plan, m: int, n: int) -> tuple[int, int]:
-    """How many of the last columns of m x n cells a device with the ``other`` plan computes beside
-    the one that sweeps them in a pipeline, in strips of how many rows; no columns if too little
-    time is saved.
+def shared_columns(given: Given, m: int, n: int) -> tuple[list[int], int]:
+    """Where the columns end that several GPUs sweep side by side, and by how many they overlap
+    (:mod:`pysw_cl.tiles.beside`); none: their tiles follow each other instead."""
+    alike = given.alike_rows or (given.seen.alike and not given.paths)
+    strips = given.device.speculative and not isinstance(given.plan, StriplessPlan)
+    if given.devices == 1 or alike or not strips:
+        return [], 0
+    return _side_by_side(given, [share.groups for share in given.shares], m, n)
 
-    The right edge of what the faster one computes comes round by round of its strips, so the other
-    one is a round behind, and the faster one does what is left.  In a round both have equally many
-    rows."""
+
+def of_columns(given: Given) -> Given:
+    """What decides how one of several devices computes its columns: with lanes as for all."""
+    tuning = given.plan.tuning
+    cells = max(1, tuning.engine.mixed_cells // given.devices)
+    plan = replace(given.plan, tuning=tuning.with_values({"engine.mixed_cells": cells}))
+    return replace(given, plan=plan, shares=(), holds=False)
+
+
+def helped_columns(given: Given, other: Plan, m: int, n: int) -> tuple[list[int], int, int]:
+    """As `shared_columns`, for a GPU and a slower device with the ``other`` plan; and how many rows
+    that one best sweeps at once, so that the GPU does not wait long for it."""
+    plan = given.plan
     if None in (one.machine.known(one.engine) for one in (plan, other)):
-        return 0, 0
-    own, tuning = in_mixed_lanes(plan) or plan, plan.tuning.sweep
-    own = own.for_size(m, n) or own
-    rows, seconds = own.device_rows, own.least_cost(m, n)
-    pace = m * n / other.least_cost(m, n)  # cells a second
-    wide = pace * seconds / (-(-m // rows) * rows)
-    columns = int(wide / (1 + wide / n))
-    if not 0 < columns < n or rows >= m:
-        return 0, 0
-    taken = own.least_cost(m, n - columns) + own.least_cost(rows, columns)
-    strips = max(1, int(tuning.beside_seconds * pace / columns / own.strip_rows))
-    return columns * (taken < seconds * (1 - tuning.beside_share)), strips * own.strip_rows
+        return [], 0, 0
+    speeds = [1 / one.least_cost(m, n) for one in (in_mixed_lanes(plan) or plan, other)]
+    ends, overlap = _side_by_side(given, speeds, m, n)
+    seconds = other.least_cost(m, n - ends[0]) if ends else 0.0
+    strips = int(m * plan.tuning.sweep.beside_seconds / max(seconds, 1e-9) / other.strip_rows)
+    return ends, overlap, max(1, strips) * other.strip_rows
+
+
+def _side_by_side(given: Given, speeds: Sequence[float], m: int, n: int) -> tuple[list[int], int]:
+    """Columns for devices of such speeds; none if too little time is saved."""
+    plan, tuning, devices = given.plan, given.plan.tuning.sweep, len(speeds)
+    narrowest = int(n * min(speeds) / sum(speeds))
+    overlap = min(OVERLAP, narrowest // OVERLAP_PARTS)
+    overlap = max(overlap, given.overlap, first_overlap(plan, given.scoring, m))
+    # lanes of 11 bits keep no column of odd number
+    unit = max(1, min(BLOCK, narrowest // OVERLAP_PARTS))
+    overlap = -(-overlap // unit) * unit
+    whole = n + overlap * (devices - 1)
+    ends = [
+        int(whole * sum(speeds[: k + 1]) / sum(speeds) / unit) * unit - k * overlap
+        for k in range(devices)
+    ]
+    ends[-1] = n
+    own = in_mixed_lanes(plan) or plan
+    most = (1 - tuning.beside_share) * own.least_cost(m, n)
+    small = not given.local or m * n < plan.tuning.pipeline.least_cells
+    if small or min(lengths([0, *ends])) < overlap or own.least_cost(m, ends[0]) > most:
+        return [], 0
+    return ends, overlap
 
 
 def pipeline_slots(plan: Plan) -> int:

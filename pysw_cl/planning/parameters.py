@@ -65,7 +65,7 @@ class SweepTuning:
     look_seconds: float = tunable(0.0003, 0, 1, "between two looks at a pipeline: under a tile's")
     tell_seconds: float = tunable(0.5, 0, 3600, "between two reports of a pipeline's tiles")
     hang_seconds: float = tunable(60.0, 0, 1e9, "without a cell computed: the device has failed")
-    beside_seconds: float = tunable(0.2, 0, 3600, "of a strip of a slower device beside a GPU")
+    beside_seconds: float = tunable(0.1, 0, 3600, "of a strip of a slower device beside a GPU")
     beside_share: float = tunable(0.005, 0, 1, "of the time, which it saves at least")
     guessed_cells: int = tunable(10**10, 0, 1 << 62, "from so many on a strand is guessed cheaply")
 

@@ -146,6 +146,11 @@ class Engine:
     def expect_path(self, whole: Rectangle, steps: tuple[int, int]) -> None:
         """Get ready for a path through a matrix whose special lines are so far apart."""
 
+    def beside(self, whole: Rectangle) -> Sequence[Beside]:
+        """Parts of a local matrix that its devices sweep at once (`pysw_cl.tiles.beside`); none:
+        its tiles are computed by all of them."""
+        return ()
+
     def executor(self, whole: Rectangle) -> Executor | None:
         """What computes the tiles of a matrix at once, on several devices."""
         return None
@@ -244,6 +249,17 @@ class BoxPath(NamedTuple):
     score: int
     #: Its runs, as BAM has them.
     words: NDArray[np.uint32]
+
+
+class Beside(NamedTuple):
+    """A part of the columns of a matrix, and who sweeps it."""
+
+    engine: Engine
+    #: Its last column; it begins so many columns before the end of the part to its left.
+    end: int
+    overlap: int
+    #: So many of its rows are swept at once.
+    rows: int
 
 
 class Part(NamedTuple):

@@ -7,7 +7,6 @@ is the same for every engine.  Cells are counted from 1."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from contextlib import nullcontext
@@ -17,7 +16,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InternalError
 from ..scoring.precision import UNREACHABLE, UNREACHABLE_BELOW
 
 Ints = NDArray[np.int32]
@@ -224,65 +222,25 @@ class EdgeArray(Source):
         return self.cells.h_at(cell)
 
 
-class EdgePipe(EdgeArray):
-    """An edge that streams from one thread to another: ``read`` waits for its cells.
-
-    ``close`` wakes a waiting reader, whose ``read`` raises the error that ``close`` was given."""
-
-    read_h, h_at = Source.read_h, Source.h_at
-
-    def __init__(self, length: int) -> None:
-        super().__init__(length)
-        self._done = 0
-        self._error: BaseException | None = None
-        self._changed = threading.Condition()
-
-    def write(self, start: int, edge: Edge | DeviceEdge) -> None:
-        """Take the next segment and wake the reader."""
-        with self._changed:
-            if start != self._done:
-                raise InternalError(f"edge segment at {start} arrived out of order")
-            super().write(start, edge)
-            self._done = start + len(edge)
-            self._changed.notify_all()
-
-    def close(self, error: BaseException) -> None:
-        """No more cells will come; readers that wait for some get ``error``."""
-        with self._changed:
-            self._error = error
-            self._changed.notify_all()
-
-    def ready(self, start: int, stop: int) -> bool:
-        """Would ``read`` return these cells, or raise, without waiting?"""
-        with self._changed:
-            return self._done >= stop or self._error is not None
-
-    def read(self, start: int, stop: int) -> Edge:
-        """Cells ``start+1 .. stop``; waits for them, or raises the error given to ``close``."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._done >= stop or self._error is not None)
-            if self._done < stop:
-                assert self._error is not None
-                raise self._error
-            return super().read(start, stop)
-
-
 @dataclass(frozen=True)
 class Part(Source):
-    """A part of an edge, from cell ``first + 1`` on, as a source and as a sink."""
+    """A part of an edge, from cell ``first + 1`` on, as a source and as a sink in memory."""
 
     of: Any
     first: int
-    #: Where several threads write parts of it.
+    #: Where several threads write parts of it; so many of its first cells are not written.
     lock: Any = field(default_factory=nullcontext)
+    skipped: int = 0
 
     def read(self, start: int, stop: int) -> Edge:
         found: Edge = self.of.read(self.first + start, self.first + stop)
         return found
 
     def write(self, start: int, edge: Edge | DeviceEdge) -> None:
+        cells = edge.read(min(len(edge), max(0, self.skipped - start)), len(edge))
         with self.lock:
-            self.of.write(self.first + start, edge)
+            if len(cells):
+                self.of.write(self.first + start + len(edge) - len(cells), cells)
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,9 @@ class TileMap:
     """The matrix as R x C rectangles, at most 64 x 64.
 
     ``rows`` (int64, R + 1) and ``columns`` (int64, C + 1) are the cuts, rising, in letters of the
-    whole query and target.  ``scores`` (float64, R x C) is the highest score met in a rectangle,
-    NaN where none was looked for: in pruned tiles and in global comparisons.  ``pruned`` (float64,
+    whole query and target.  ``scores`` (float64, R x C) is the highest score met in a rectangle (on
+    several devices maybe in columns beside it), NaN where none was looked for: in pruned tiles and
+    in global comparisons.  ``pruned`` (float64,
     R x C) is the share of a rectangle's cells that were skipped, from 0 to 1."""
 
     rows: NDArray[np.int64]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from pipes import EdgePipe
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.errors import InternalError
 from pysw_cl.scoring.precision import UNREACHABLE, UNREACHABLE_BELOW
 from pysw_cl.sequences.view import Codes, View
-from pysw_cl.tiles.edges import Border, Edge, EdgeArray, EdgePipe, Edges, Source
+from pysw_cl.tiles.edges import Border, Edge, EdgeArray, Edges, Source
 from pysw_cl.tiles.graph import Rectangle
 from pysw_cl.tiles.sweep import sweep
 from pysw_cl.tiles.tile import Want

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from pipes import EdgePipe
 from threading import Thread, Timer
 from typing import Any
 
@@ -26,7 +27,7 @@ from pysw_cl.errors import DeviceError, RecomputedWarning
 from pysw_cl.opencl.device import get_runtime
 from pysw_cl.sequences.view import View
 from pysw_cl.tiles.contract import Engine
-from pysw_cl.tiles.edges import Edge, EdgeArray, EdgePipe, Edges, Source
+from pysw_cl.tiles.edges import Edge, EdgeArray, Edges, Source
 from pysw_cl.tiles.graph import Rectangle, SweepState
 from pysw_cl.tiles.slabs import Slab, Slabs, SweepResult
 from pysw_cl.tiles.sweep import sweep

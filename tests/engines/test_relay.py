@@ -23,5 +23,6 @@ def test_random_pairs(seed: int) -> None:
         given, env=os.environ | threads, capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    told = re.fullmatch(r"(\d+) cases, (\d+) relays, (\d+) tiles, (\d+) faults\n", done.stdout)
-    assert told is not None and int(told[2]) > 2 and int(told[3]) > 10 and int(told[4]) > 1
+    counts = r"(\d+) cases, (\d+) relays, (\d+) tiles, (\d+) sweeps in parts, (\d+) faults\n"
+    told = re.fullmatch(counts, done.stdout)
+    assert told is not None and int(told[2]) > 2 and int(told[3]) > 10 and int(told[5]) > 1

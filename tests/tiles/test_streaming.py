@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pipes import EdgePipe
 from threading import Condition, Thread
 
 import numpy as np
@@ -13,7 +14,7 @@ from helpers import match_scoring, random_pair
 from pysw_cl.scoring.scoring import Scoring
 from pysw_cl.sequences.view import View
 from pysw_cl.tiles.contract import Engine
-from pysw_cl.tiles.edges import Border, EdgeArray, EdgePipe, Edges
+from pysw_cl.tiles.edges import Border, EdgeArray, Edges
 from pysw_cl.tiles.graph import Rectangle
 from pysw_cl.tiles.slabs import SweepResult
 from pysw_cl.tiles.sweep import sweep

@@ -19,7 +19,7 @@ from ...errors import DeviceError, PlanError
 from ...opencl.buffers import Buffers, RetainedBuffers
 from ...opencl.device import Runtime, stopwatch
 from ...opencl.program import KernelSpec, build_apart
-from ...planning.choose import choose, choose_pipeline, in_boxes, pipeline_rows
+from ...planning.choose import choose, choose_pipeline, helped_columns, in_boxes, pipeline_rows
 from ...planning.execution import ByRows, InParts, InSections, InStrips, TileExecution
 from ...planning.geometry import TileRows, TileShape, swapped
 from ...planning.pair_batch import filled
@@ -29,7 +29,7 @@ from ...planning.program import Given, Seen, batch_program
 from ...planning.sizes import HELD_CELL_BYTES, held_numbers
 from ...scoring.scoring import Scoring
 from ...sequences.view import View
-from ...tiles.contract import Engine, PairPaths, Part, persistently
+from ...tiles.contract import Beside, Engine, PairPaths, Part, persistently
 from ...tiles.edges import DeviceEdge
 from ...tiles.graph import Rectangle
 from ...tiles.sweep import by_parts, collected
@@ -154,6 +154,15 @@ class WavefrontEngine(Engine):
         if not self._speculative:
             return None
         return pipeline_rows(self._given(whole), rows, whole.shape[1], pieces)
+
+    def beside(self, whole: Rectangle) -> Sequence[Beside]:
+        if self.helper is None or not self._speculative:
+            return ()
+        (m, n), helper = whole.shape, self.helper
+        ends, overlap, rows = helped_columns(self._given(whole), helper.plan, m, n)
+        helper.failures, helper.stage = self.failures, self.stage
+        parts = zip((self, helper), ends, (m, rows), strict=False)
+        return [Beside(one, end, overlap, height) for one, end, height in parts]
 
     def tile_batch(
         self, query: View, target: View, scoring: Scoring, floor: int | None, rows: int

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...scoring.scoring import MOST_KNOWN
-from ..choose import choose, in_boxes, whole_pipeline
+from ..choose import choose, in_boxes, of_columns, shared_columns, whole_pipeline
 from ..execution import ByRows, InParts, InSections, InStrips
 from ..geometry import TileShape, piece, tile_height
 from ..path_grid import grid_places, most_pieces
@@ -92,7 +92,11 @@ class Work:
 
 
 def sweep_of(given: Given, m: int, n: int) -> Work:
-    """What a sweep of an m x n matrix does, if no cell is pruned."""
+    """What a sweep of an m x n matrix does, if no cell is pruned; of several devices that sweep
+    parts side by side, what the first one does."""
+    ends, _ = shared_columns(given, m, n)
+    if ends:
+        return sweep_of(of_columns(given), m, ends[0])
     if given.is_held(m, n):
         return Work([], Counter({("held", "launch"): 1, ("held", "cell"): m * n}))
     plan, local, work = given.plan, given.local, Work()

@@ -11,7 +11,7 @@ from heapq import heappop, heappush, heapreplace
 from itertools import accumulate, product
 
 from ...errors import InputError, shown
-from ..choose import shared_ends
+from ..choose import of_columns, shared_columns, shared_ends
 from ..geometry import cuts, lengths
 from ..path_grid import spread, strip_rows
 from ..plan import Plan, StriplessPlan
@@ -22,6 +22,9 @@ from .times import lag_of
 
 #: Seconds to copy the columns of a row that are done from one GPU to another (two H200: 0.3 ms).
 COPY = 3e-4
+#: Seconds to read a cell of both columns where parts side by side meet, and to compare them (four
+#: H200: 2 to 4e-8, with columns in new memory).
+COMPARED = 1e-8
 #: Bytes of a cell of an edge, as it is and compressed; and seconds to compress and decompress it,
 #: by 16 threads.  (In local mode a cell of random letters takes 0.3 bytes, and 17 and 8 ns on a
 #: busy core of an EPYC; of similar ones 0.2 bytes, 10 and 6 ns.)
@@ -124,7 +127,7 @@ def together(given: Given, work: Work, m: int, n: int) -> dict[str, float]:
     if given.devices == 1:
         return {}
     if given.device.speculative and not isinstance(given.plan, StriplessPlan):
-        return _of_relay(given, work, m, n)
+        return _of_columns(given, work, m, n) or _of_relay(given, work, m, n)
     plan, devices, alone = given.plan, given.devices, replace(given, shares=(), holds=False)
     shape = spread(plan, m, n, devices)
     if shape is None:
@@ -135,6 +138,16 @@ def together(given: Given, work: Work, m: int, n: int) -> dict[str, float]:
     seconds = [[known(rows, columns) for columns in widths] for rows in heights]
     every, cells = sum(map(sum, seconds)) / devices, device_seconds(given, work) / devices
     return {"cells": cells, "tiles": every - cells, "fill": as_free(seconds, devices) - every}
+
+
+def _of_columns(given: Given, work: Work, m: int, n: int) -> dict[str, float]:
+    ends, _ = shared_columns(given, m, n)
+    if not ends:
+        return {}
+    own = of_columns(given)
+    cells = device_seconds(own, sweep_of(own, m, n)) / given.devices
+    tiles = device_seconds(own, work) - cells
+    return {"cells": cells, "tiles": tiles, "edges": COMPARED * m}
 
 
 def _of_relay(given: Given, work: Work, m: int, n: int) -> dict[str, float]:
