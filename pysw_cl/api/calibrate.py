@@ -149,9 +149,8 @@ def _fitted(cases: list[Case], alone: bool) -> dict[str, Numbers]:
 
 def _kind_of(case: Case) -> str:
     """Are its strips sections, global ones, or neither ("")?"""
-    if any(one.way == CUT for one in case.work.strips):
-        return CUT
-    return GLOBAL if any(f"/{GLOBAL}/" in one.subject for one in case.work.strips) else ""
+    parts = {part for one in case.work.strips for part in one.subject.split("/")}
+    return next((kind for kind in (CUT, GLOBAL) if kind in parts), "")
 
 
 def _with_lanes(plan: Plan, times: Times, before: Times) -> dict[str, Numbers]:

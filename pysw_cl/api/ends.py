@@ -257,9 +257,8 @@ def _of_strands(
         raise InputError("with strand='both' ends say their strand, as those of best_ends do")
     minus, found = np.atleast_1d(ends["strand"]) == "minus", {}
     for strand, chosen in (("plus", ~minus), ("minus", minus)):
-        one = replace(options, strand=strand)
-        some = np.atleast_1d(ends)[chosen]
-        found[strand] = iter(trace_ends_with(a, b, some, one, resources, known))
+        own = a, b, np.atleast_1d(ends)[chosen], replace(options, strand=strand)
+        found[strand] = iter(trace_ends_with(*own, resources, known))
     return [next(found["minus" if one else "plus"]) for one in minus]
 
 
@@ -282,10 +281,8 @@ def _hits(ends: Any, job: Job, highest: float | None) -> list[Hit]:
         if not good.all():
             number = int(np.flatnonzero(~good)[0])
             score, row, column = (f"{value:,.15g}" for value in rows[number].tolist())
-            raise InputError(
-                f"end {number} has the score {score}, query end {row} and target end {column}: "
-                f"{words}"
-            )
+            has = f"the score {score}, query end {row} and target end {column}"
+            raise InputError(f"end {number} has {has}: {words}")
     places = np.abs(places - (frame.row_end if frame.minus else frame.row, frame.column))
     return [Hit(*cell) for cell in np.column_stack([scores, places]).astype(np.int64).tolist()]
 
@@ -307,10 +304,8 @@ def _rows(ends: Any) -> Any:
             return rows
     except (TypeError, ValueError, OverflowError):
         pass
-    raise InputError(
-        "ends are rows of (score, query_end, target_end), as best_ends returns them, not "
-        f"{shown(ends)}"
-    )
+    what = "rows of (score, query_end, target_end), as best_ends returns them"
+    raise InputError(f"ends are {what}, not {shown(ends)}")
 
 
 def _wrong(number: int, hit: Hit, score: int, job: Job, known: bool) -> PyswError:
@@ -324,6 +319,5 @@ def _wrong(number: int, hit: Hit, score: int, job: Job, known: bool) -> PyswErro
     )
     if known:
         return InternalError(f"{text}; please report this with both sequences and all arguments")
-    return InputError(
-        f"{text}; give ends that best_ends found, with the same sequences, ranges and scoring"
-    )
+    more = "give ends that best_ends found, with the same sequences, ranges and scoring"
+    return InputError(f"{text}; {more}")

@@ -197,9 +197,8 @@ def _rows(
     ends = "score" if first.target_end is None else "ends"
     output = "path" if first.runs is not None else ends
     second, expects = first.second_best is not None, first.expect is not None
-    setting = Setting(
-        *(output, first.scoring, mode, first.heuristic), second_best=second, expects=expects
-    )
+    alike = output, first.scoring, mode, first.heuristic
+    setting = Setting(*alike, second_best=second, expects=expects)
     rows = map(row_of, chain([first], _alike(first, source)))
     return list(rows) if isinstance(results, list | tuple) else rows, setting
 

@@ -122,8 +122,7 @@ class _Fits:
         self._scoring.bounds.check_range(longest, letters, "global")
         reach = path_reach(self._scoring, np.array([longest]), options.least, False, FREE_QUERY)
         before = letters if reach is None else int(reach[0])
-        most = max(LETTERS, LARGE * before)
-        size = max(1, before, min(most, letters // (WINDOWS * options.k)))
+        size = max(1, before, min(max(LETTERS, LARGE * before), letters // (WINDOWS * options.k)))
         #: The letters of each window, never more than of the one before it, and its first own one.
         start = np.arange(0, max(1, letters - before), size)
         stop = np.minimum(start + before + size, letters)
@@ -152,10 +151,8 @@ class _Fits:
     def _ends(self, queries: Ints) -> dict[int, Cells]:
         """Those of some queries."""
         options, count = self._options, len(self._windows)
-        batch = Batch(
-            self._queries.take(queries.repeat(count)),
-            self._windows.take(np.tile(np.arange(count), len(queries))),
-        )
+        windows = self._windows.take(np.tile(np.arange(count), len(queries)))
+        batch = Batch(self._queries.take(queries.repeat(count)), windows)
         batch.again = False
         rows = align_many(batch, free_ends=tuple(ANYWHERE), output="score", **self._how)
         scores = (rows["score"] * self._scoring.scale).astype(np.int64).reshape(len(queries), count)

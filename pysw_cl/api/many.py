@@ -168,8 +168,7 @@ def align_paths(
     is the structured array without the CIGARs, ``cigar`` an array of str, and ``table()`` the array
     of `align_many`, made when they are read."""
     given = locals()
-    options = made_of(ManyOptions, {**given, "output": "path"})
-    every, options = of_first(pairs, options, True)
+    every, options = of_first(pairs, made_of(ManyOptions, {**given, "output": "path"}), True)
     listed = of_alphabet(every, options.scoring)
     with PairAligner(options, made_of(Resources, given)) as aligner:
         found = aligner.found(listed, progress, advise=True)

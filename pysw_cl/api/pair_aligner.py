@@ -155,9 +155,8 @@ class PairAligner(AbstractContextManager["PairAligner"]):
                 runtime = runtime.timed()
             chosen = make_plan(runtime, resources.plan)
             self._tuning = chosen.tuning.pairs
-            ends = FreeEnd.of(options.free)
-            local, scoring = options.mode == "local", options.scoring.clamped()
-            self._engine = BatchEngine(runtime, chosen.lanes, scoring, local, ends)
+            how = options.scoring.clamped(), options.mode == "local", FreeEnd.of(options.free)
+            self._engine = BatchEngine(runtime, chosen.lanes, *how)
         return self._engine, self._tuning
 
 

@@ -91,8 +91,7 @@ def align_parts(
     length, a value that is no pair); the pair is left out.  Without it the first such pair raises
     its error, whose ``pair`` is the number, when the parts before are given."""
     with PairAligner(options, resources) as aligner:
-        limits = limits or PartLimits()
-        for part in align_lists(aligner, pairs, limits, resources.progress, on_bad):
+        for part in align_lists(aligner, pairs, limits or PartLimits(), resources.progress, on_bad):
             if options.min_score is not None:
                 kept = np.searchsorted(part.numbers, part.rows["pair"])
                 pairs = [part.pairs[k] for k in kept.tolist()]

@@ -203,8 +203,7 @@ def _composition_of(counts: Mapping[str, int], scoring: Scoring) -> Composition 
 
 def _composition(scoring: Scoring, given: Composition | None) -> tuple[Letters, Any]:
     """The letters of random sequences, and how frequent each is."""
-    if given is None:
-        given = background(scoring.letters)
+    given = background(scoring.letters) if given is None else given
     good = isinstance(given, Mapping) and all(
         isinstance(one, str) and len(one) == 1 and one.isascii() and is_number(share)
         and 0 <= share <= MOST_SHARE for one, share in given.items()
@@ -259,12 +258,11 @@ def _fitted(
         ends = length * np.arange(1, count + 1, dtype=np.int64)
         return SequenceSet.of(some, ends - length, ends)
 
-    asked = ManyOptions(sub_score=scoring, output="path")
     for length in LENGTHS:
         fewer = (length // LENGTHS[0]) ** 2
         targets = random(TRACED // fewer, length)
         queries = random(len(targets), length) if matrix is None else [matrix] * len(targets)
-        with PairAligner(asked, resources) as pairs:
+        with PairAligner(ManyOptions(sub_score=scoring, output="path"), resources) as pairs:
             table, _ = pairs.align(list(zip(queries, targets, strict=True)))
         rows, columns = (table[f"{x}_end"] - table[f"{x}_start"] for x in ("query", "target"))
         if columns.mean() < SHARE * length:

@@ -61,8 +61,7 @@ class SavedStrand(StrandStore):
     run: SavedRun
 
     def known(self) -> Found | None:
-        kept = self.run.store.arrays("result")
-        if kept is None:
+        if (kept := self.run.store.arrays("result")) is None:
             return None
         (arrays, facts), path = kept, None
         if facts["start"] is not None:
@@ -232,8 +231,7 @@ class SavingEngine(Engine):
         """Read the tile from the checkpoint, or compute and save it."""
         number, self._tile = self._tile, self._tile + 1
         identity = [*job.size, job.corner, int(job.above.h[-1]), int(job.left.h[-1])]
-        result = self._read(number, identity)
-        if result is not None:
+        if (result := self._read(number, identity)) is not None:
             return result
         self._progress.unmute()
         result = self._engine.tile(job)

@@ -62,9 +62,8 @@ def _prepare(args: Namespace) -> int:
     from ..opencl.device import get_runtime
 
     started = time.perf_counter()
-    kinds = [kind.strip() for kind in args.kinds.split(",")]
     with progress_of(sys.stderr, args.quiet) as bar, usage(args):
-        programs = prepare(args.device, kinds, bar)
+        programs = prepare(args.device, [kind.strip() for kind in args.kinds.split(",")], bar)
     name = get_runtime(args.device).info.name
     print(f"{programs} programs are ready on {name} ({time.perf_counter() - started:.1f} s)")
     return 0

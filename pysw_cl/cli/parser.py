@@ -175,8 +175,7 @@ def free_ends(text: str) -> bool | tuple[bool, ...]:
 
 def letter_range(text: str) -> tuple[int, int | None]:
     """START-END, from 1 and inclusive, as (start, end) from 0 and half-open; without END None."""
-    found = _RANGE.fullmatch(text.strip())
-    if found is None:
+    if (found := _RANGE.fullmatch(text.strip())) is None:
         raise InputError(f"{text!r} is not START-END, like 1001-2000")
     start, end = (None if part is None else int(part.replace(",", "")) for part in found.groups())
     if not start or (end is not None and end < start):

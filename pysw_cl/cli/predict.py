@@ -63,18 +63,15 @@ def length(text: str) -> int | None:
     return int(number)
 
 
-def sides(args: argparse.Namespace) -> tuple[list[Any], list[Any]]:
-    """What query and target are: a length, or the records in a file."""
+def records(text: str) -> list[Any]:
+    """What QUERY or TARGET is: a length, or the records in a file."""
     from ..sequences.reading import read_sequences
 
-    found: list[list[Any]] = []
-    for text in (args.query, args.target):
-        number = length(text)
-        try:
-            found.append(list(read_sequences(text)) if number is None else [number])
-        except FileNotFoundError:
-            raise InputError(f"{text} is no file, and no length such as 33M or 1500") from None
-    return found[0], found[1]
+    number = length(text)
+    try:
+        return list(read_sequences(text)) if number is None else [number]
+    except FileNotFoundError:
+        raise InputError(f"{text} is no file, and no length such as 33M or 1500") from None
 
 
 def _lengths(side: list[Any], most: int = 16) -> list[tuple[int, int]]:
@@ -92,7 +89,7 @@ def _foreseen(args: argparse.Namespace, options: dict[str, Any]) -> tuple[Predic
     from ..api.predict import predict
 
     options = {**options, "device": args.device, "plan": args.plan, "network": args.network}
-    queries, targets = sides(args)
+    queries, targets = records(args.query), records(args.target)
     pairs: Any = product(_lengths(queries), _lengths(targets))
     if len(queries) == len(targets) == 1 and int not in map(type, queries + targets):
         pairs = [((queries[0], 1), (targets[0], 1))]  # letters tell more than lengths
@@ -149,7 +146,7 @@ def run_plan(args: argparse.Namespace) -> int:
     from ..api.predict import plan
 
     with usage(args):
-        m, n = (_lengths(side)[-1][0] for side in sides(args))  # of many the longest
+        m, n = (_lengths(records(x))[-1][0] for x in (args.query, args.target))  # the longest
         options = {**scores_asked(args), "mode": args.mode, "device": args.device}
         print(plan(m, n, plan=args.plan, **options))
     return 0

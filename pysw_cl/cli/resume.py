@@ -56,8 +56,7 @@ def run(args: Namespace) -> int:
     from ..drivers.resources import ResumeResources
     from ..engines.registry import engine_for
 
-    pairs = _resumed(args)
-    if pairs is not None:
+    if (pairs := _resumed(args)) is not None:
         return int(pairs.run(pairs))
     with running(args) as to:
         with usage(args):

@@ -164,13 +164,12 @@ class Block:
 
     def edges(self) -> tuple[Edge, Edge]:
         """The cells above it, and those to its left."""
-        (row, row_end, column, column_end), tile = self.area, self.tile
-        sides = (tile.above, column, column_end), (tile.left, row, row_end)
-        top, left = (
-            of.read(start, end) if isinstance(of, Border) else of.read(0, end - start)
-            for of, start, end in sides
-        )
-        return top, left
+
+        def cells(of: Source, start: int, end: int) -> Edge:
+            return of.read(start, end) if isinstance(of, Border) else of.read(0, end - start)
+
+        row, row_end, column, column_end = self.area
+        return cells(self.tile.above, column, column_end), cells(self.tile.left, row, row_end)
 
 
 @lru_cache(2)
@@ -187,11 +186,10 @@ def _job_at(folder: str, key: str, minus: bool, beat: int | None) -> tuple[Job, 
 def engine_at(place: Place) -> Engine:
     """This thread's engine.  Only the last one is kept, which has memory of its device."""
     made: dict[Any, Engine] = vars(_own).setdefault("engines", {})
-    wishes = place.plan or None
-    key = place.device, tuple(sorted((wishes or {}).items()))
+    key = place.device, tuple(sorted((place.plan or {}).items()))
     if key not in made:
         made.clear()
-        made[key] = engine = engine_for(own_device(place.device), wishes)
+        made[key] = engine = engine_for(own_device(place.device), place.plan or None)
         engine.plan = for_tiles(engine.plan)
     return made[key]
 
@@ -235,8 +233,7 @@ def sent_back(block: Block) -> tuple[dict[str, Any], bytes]:
 def computed(block: Block) -> dict[str, Any]:
     """Compute a block, unless its file is there; gives the facts in it."""
     place, area, tile, rectangle = block.place, block.area, block.tile, block.rectangle()
-    known = facts_of(place, area)
-    if known is not None:
+    if (known := facts_of(place, area)) is not None:
         return known
     started, (m, n), engine = time.time(), area.shape, engine_at(place)
     want, limits = Want("all" if tile.best else "none", 1, tile.threshold), Limits()
@@ -255,8 +252,7 @@ def computed(block: Block) -> dict[str, Any]:
             {row: container.EdgeSink(file, f"row {row}") for row in tile.rows},
             {column: container.EdgeSink(file, f"column {column}") for column in tile.columns},
         )
-        shape = engine.plan.tile_shape(m, n)
-        found = sweep(engine, rectangle, edges, want, limits, shape=shape)
+        found = sweep(engine, rectangle, edges, want, limits, shape=engine.plan.tile_shape(m, n))
         result = TileResult(None, None, found.hits, max(found.tops.values(), default=None))
         result.add_cost(found)
         result.pruned = found.pruned_cells

@@ -98,8 +98,7 @@ class ClusterStrand(SavedStrand):
         state = SweepState(problem, edges, best, slabs, None, of.progress.sweep())
         slab = Slab(0, m, edges.columns)
         with self._advice():
-            every = state.rows(slab, where.rows, lambda *_: where.columns)
-            OnWorkers(self, of, where)(every)
+            OnWorkers(self, of, where)(state.rows(slab, where.rows, lambda *_: where.columns))
         state.finish(slab)
         of.stats.add_cost(state.result)
         of.stats.pruned, tiles = state.result.pruned_cells, state.result.tile_map((m, n))
@@ -193,8 +192,7 @@ class OnWorkers:
                     row, area, job = found
                     # (a file is not looked for before it is there, or a host may not see it soon)
                     is_there = self._place.path(area) in self._files
-                    known = facts_of(self._place, area) if is_there else None
-                    if known is not None:
+                    if is_there and (known := facts_of(self._place, area)) is not None:
                         self._take(row, area, known)
                     else:
                         task = Task(self._workers, partial(self._submit, area, job))
@@ -234,16 +232,15 @@ class OnWorkers:
         return self._ways[area[::2]]
 
     def _computed(self, row: TileRow, area: Area, task: Task[Any]) -> None:
-        facts = task.result()
+        facts, engine = task.result(), self._of.engine
         self._longest = max(self._longest, time.monotonic() - task.since)
-        self._of.engine.failures.retried += task.failed
+        engine.failures.retried += task.failed
         if not self._shared:
             facts, content = facts
             path = self._place.path(area)
             with to_write(path):
                 path.with_name(path.name + ".part").write_bytes(content)
                 path.with_name(path.name + ".part").replace(path)
-        engine = self._of.engine
         if engine.spans is not None:
             now = time.perf_counter()
             began = now - (facts["ended"] - facts["begun"])

@@ -98,10 +98,8 @@ def search(
     this = Search(engine, job, job.problem, prune, progress, store)
     if job.second_best:
         max_cost = None
-    elif store is None and max_cost in ("auto", None):  # a number asks for bands
-        held = this.held()
-        if held is not None:
-            return held
+    elif store is None and max_cost in ("auto", None) and (held := this.held()) is not None:
+        return held  # (a number asks for bands)
     swept, least = (None, None) if max_cost is None else this.sweep_bands(max_cost)
     if swept is None and store is not None:
         swept = store.sweep(this)
@@ -133,8 +131,7 @@ class Search:
             with matrix:
                 return self.engine.noted(partial(matrix.next, want_path), Area(0, m, 0, n))
 
-        held = persistently(self.engine, computed)
-        if held is None:
+        if (held := persistently(self.engine, computed)) is None:
             return None
         self.stats.add_cost(held)
         self.progress.finished()
@@ -265,8 +262,7 @@ class Search:
         begun = Path(end.row, end.column)
         if not end.score:  # the empty path
             return path_of(self.job, end, begun, self.engine.plan)
-        tell = self.progress.trace(end, begun)
-        about = self.job, [end], end.score, lambda count: None, tell
+        about = self.job, [end], end.score, lambda count: None, self.progress.trace(end, begun)
         traced = persistently(self.engine, lambda: trace_ends(self.engine, *about))
         self.stats.add_cost(traced)
         return traced.paths[0]

@@ -183,8 +183,7 @@ class BatchDriver(Batches):
 
     def _check_letters(self, part: Part) -> None:
         """Raise for a letter outside the alphabet, before its complement takes its place."""
-        known = self.scoring.query_encoding != NO_CODE
-        if not known[part.text].all():
+        if not (self.scoring.query_encoding != NO_CODE)[part.text].all():
             for k in part.index.tolist():
                 self.one.check_letters(k)
 
@@ -194,8 +193,7 @@ class BatchDriver(Batches):
         # and long paths mostly need lanes of twice the width, of which a group has half as many.
         narrow, wide = (self.engine.lanes.pairs(k * self.least_width) for k in (1, 2))
         large = (narrow * part.cells > self.most_moves) & (wide * part.cells <= 2 * self.most_moves)
-        able = self.vector and self.engine.local and not self.scoring.by_position
-        if able and large.any():
+        if self.vector and self.engine.local and not self.scoring.by_position and large.any():
             self._begin(part.take(large), "starts", how)
             part = part.take(~large)
         few = min(self.tuning.first_paths, max(FEW, len(part) // 8))

@@ -228,8 +228,7 @@ class Batches:
         if traced is not None:
             self._take_paths(part, batch, sure)
             weighed = part.whole is None and self._looks_near(part)
-            reach = self._reach(found[1], found[0]) if weighed else None
-            if reach is not None:
+            if weighed and (reach := self._reach(found[1], found[0])) is not None:
                 sides = (found[1:3] - traced[:2])[:, sure]
                 self.paths["all"] += part.all_cells
                 self.paths["near"] += part.before(found, found[1], reach).all_cells

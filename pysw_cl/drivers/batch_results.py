@@ -78,13 +78,10 @@ class PairResults:
         letters as given: start and end change places.  An end without a start ("ends") becomes the
         start, and the end is unknown."""
         values, length = self.values, self.query_lengths[chosen]
-        if "query_end" not in values:
-            return
-        end = length - values["query_end"][chosen]
-        if "query_start" in values:
-            start = values["query_start"][chosen]
+        if "query_start" in values and "query_end" in values:
+            start, end = values["query_start"][chosen], values["query_end"][chosen]
+            values["query_start"][chosen] = length - end
             values["query_end"][chosen] = np.where(start == UNKNOWN, UNKNOWN, length - start)
-            values["query_start"][chosen] = end
 
     def ends_on(self, minus: PairResults, chosen: Minus) -> NDArray[np.int32]:
         """Scores, and rows and columns of ends (3 x n): of the ``chosen`` pairs those on the minus

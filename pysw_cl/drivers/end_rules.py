@@ -41,8 +41,7 @@ class Matches:
             last = [last[0] + int(self._scores.max()), 0, 0]
         n, (score, row, column) = self._shape[1], cells.T
         high = score >= max([self._least, *(one + 1 for one in last[:1])])
-        ending = self._match(row, column) & ~self._match(row + 1, column + 1)
-        some = np.flatnonzero(high & ending)
+        some = np.flatnonzero(high & self._match(row, column) & ~self._match(row + 1, column + 1))
         before = score[some] - self._pair(row[some], column[some])
         diagonal = row * (n + 1) + column
         wanted, known = diagonal[some] - n - 2, before == 0

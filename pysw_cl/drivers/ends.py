@@ -148,8 +148,7 @@ def _best(engine: Engine, problem: Problem, wanted: int, least: int, progress: A
         scores = _collected(engine, problem, Want("all", 1, least), progress)[:, 0].tolist()
         guess = max([least, *(score - FIRST * highest for score in scores)])
     while True:
-        want = Want("all", wanted, guess)
-        found = _collected(engine, problem, want, progress)
+        found = _collected(engine, problem, Want("all", wanted, guess), progress)
         if len(found) >= wanted or guess <= least:
             return found
         best = max([guess + highest, *found[:1, 0].tolist()])
@@ -238,8 +237,7 @@ class TracedEnds(Costs):
         if able is None or job.scoring.by_position:  # its codes are those of letters
             return groups
         fits = able.fits([box for box, _ in groups], [len(members) for _, members in groups])
-        together = [group for group, fit in zip(groups, fits, strict=True) if fit]
-        if together:
+        if together := [group for group, fit in zip(groups, fits, strict=True) if fit]:
             boxes, every = zip(*together, strict=True)
             places = [
                 BoxEnd(at, *self._inside(boxes[at], k))
@@ -282,11 +280,7 @@ class TracedEnds(Costs):
             rows, columns, _ = special_lines(plan, m, n, shape)
             moves, grid = None, SweptGrid.over(edges, rows, columns)
             swept = sweep(
-                engine,
-                problem,
-                grid.saving(),
-                shape=shape,
-                progress=lambda done, total: between(Path(m, n)),
+                engine, problem, grid.saving(), shape=shape, progress=lambda *_: between(Path(m, n))
             )
             self.add_cost(swept)
         try:

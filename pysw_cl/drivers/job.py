@@ -152,8 +152,7 @@ def check_complement(
     """Raise SequenceError for a letter of a part of the query whose complement is unknown."""
     known = np.flatnonzero(scoring.query_encoding[COMPLEMENT] != NO_CODE).astype(np.uint8)
     part = query[start:stop]
-    k = first_outside(known.tobytes(), part)
-    if k is not None:
+    if (k := first_outside(known.tobytes(), part)) is not None:
         letter, other = int(part[k]), int(COMPLEMENT[part[k]])
         raise SequenceError(
             f"letter {show_byte(letter)} at position {start + k + 1} of the query becomes "

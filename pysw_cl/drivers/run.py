@@ -117,8 +117,7 @@ def checked(
     try:
         return compute(engine, False), None
     except InternalError as error:
-        other = engine.another(cells)
-        if other is None:
+        if (other := engine.another(cells)) is None:
             raise
         first = str(error)  # not the error itself: its frames hold the first run's memory
     try:

@@ -331,10 +331,9 @@ class SpeculativeTraceback:
             if made < 0:
                 continue
             last = k
-            if self._right(parts[k], row, column):
-                continue
-            trace = Traced(trace.moves[:made], row, column, state, False)
-            break
+            if not self._right(parts[k], row, column):
+                trace = Traced(trace.moves[:made], row, column, state, False)
+                break
         path.follow(trace)
         path.add_cost(self.engine.cost())
         path.meanwhile(path)

@@ -130,8 +130,7 @@ class Subject:
         tuning = self.plan.tuning.with_values(NO_SECTIONS)  # strips are timed themselves
         given: Any = {name: int(values[name]) for name in ("alpha", "chunk", "T") if name in values}
         plan = replace(self.plan, B=blocks, alpha_fixed=True, tuning=tuning, **given)
-        limit = self.parameters(values).get("build")
-        if limit is None:
+        if (limit := self.parameters(values).get("build")) is None:
             return self.runtime, plan
         if limit["registers"] not in self._runtimes:
             profile, _ = self.runtime.profile()

@@ -117,9 +117,8 @@ def choose_pipeline(tile: TileShape, rows_below: int, given: Given) -> InStrips 
         return None
     best = tile.best and seldom_waits(plan, tile.n)
     fits = planned(given, replace(whole, rows=(tile.m,)), narrow, best)
-    found = None
-    if tile.m % usual.strip_rows == 0:
-        found = in_strips(usual, score, tile, given, linked=True)
+    ends = tile.m % usual.strip_rows == 0  # with a strip
+    found = in_strips(usual, score, tile, given, linked=True) if ends else None
     if fits is None or fits.lanes != plan.lane_set.mixed or tile.m % fits.strip_rows:
         return found
     mixed = in_strips(fits, score, tile, given, linked=True)
@@ -153,8 +152,7 @@ def pipeline_rows(given: Given, m: int, n: int, pieces: int = 1) -> TileRows | N
     if usual is None or usual.lane_set.narrow is None:
         return None
     mixed = in_mixed_lanes(plan) if seldom_waits(plan, n) else None
-    fits = None if mixed is None else mixed.for_size(m, n)
-    plans = [usual] if fits is None else [usual, fits]
+    plans = [one for one in (usual, mixed and mixed.for_size(m, n)) if one]
     wide = plan.without_narrow().strip_rows
     quantum = lcm(wide, *(p.strip_rows * warps_of(p.lane_set, device, p.B) for p in plans))
     if quantum > plan.device_rows:  # of few compute units: groups may have idle warps
@@ -166,8 +164,7 @@ def pipeline_rows(given: Given, m: int, n: int, pieces: int = 1) -> TileRows | N
 def _as_one(given: Given) -> Given:
     """Several devices as if they were one with as many groups and schedulers."""
     plan, B = given.plan, sum(one.groups for one in given.shares)
-    machine = plan.machine.on(round(B / plan.B * plan.machine.schedulers))
-    plan = replace(plan, B=B, machine=machine)
+    plan = replace(plan, B=B, machine=plan.machine.on(round(B / plan.B * plan.machine.schedulers)))
     return replace(given, plan=low_strips(plan, given.alike_rows), shares=())
 
 
@@ -346,10 +343,9 @@ def cut(tile: TileShape, given: Given) -> Sections | None:
     found = sections_of(plan, (*asked, most))
     if found is None:
         return None
-    if given.local and tile.best and not tile.collects:
-        mixed = mixed_plan(plan, scoring, tile)
-        if mixed is not None and mixed.tile_cost(m, n) < found.cut.cost(plan, m, n):
-            return None  # strips of lanes of 11 bits are sooner done
+    mixed = mixed_plan(plan, given, tile, tile.best and not tile.collects)
+    if mixed is not None and mixed.tile_cost(m, n) < found.cut.cost(plan, m, n):
+        return None  # strips of lanes of 11 bits are sooner done
     # in so many an alignment of all rows meets few ends
     few = int(n / max(1, plan.tuning.sections.least_aspect * m))
     if found.count <= few:
@@ -371,8 +367,7 @@ def _transposed(tile: TileShape, given: Given, sections: Sections | None) -> InS
         return None
     own = plan.for_scores(given.narrow(n))
     seconds = own.least_cost(m, n) + own.rows_cost(m) if sections is None else sections.cost(m, n)
-    mixed = mixed_plan(own, scoring, tile) if given.local and tile.best else None
-    if mixed is not None:
+    if (mixed := mixed_plan(own, given, tile, tile.best)) is not None:
         seconds = min(seconds, mixed.tile_cost(m, n))
     most = plan.tuning.sections.most(tile.after and plan.lane_set.prunes and sections is None)
     return None if found.cost(n, m) >= most * seconds else _in_sections(turned, other, found)

@@ -165,8 +165,7 @@ def batch_plans(plan: Plan) -> tuple[Plan, Plan]:
     """The plans of tile batches, without and with stored moves."""
     most = plan.alpha if plan.alpha_fixed else BATCH_ALPHA
     moves = replace(plan.without_narrow(), chunk=min(MOVES_CHUNK, plan.chunk))
-    level, moves = (replace(one, alpha=min(most, one.alpha)) for one in (plan, moves))
-    return level, moves
+    return replace(plan, alpha=min(most, plan.alpha)), replace(moves, alpha=min(most, moves.alpha))
 
 
 def group_bytes(plan: Plan, groups: int) -> tuple[int, int]:
@@ -188,11 +187,10 @@ def level_steps(side: int, quantum: int, tuning: SpeculationTuning) -> list[tupl
     to tiles with moves.  Rows are a multiple of ``quantum``."""
     found, least, cells = [], tuning.side, tuning.first_cells
     while side > least + least // 2:
-        step, cells = max(least, -(-side // cells)), tuning.cells
-        if step < 2 * least:
-            step = least
-        found.append((-(-step // quantum) * quantum, step))
-        side = step
+        side, cells = -(-side // cells), tuning.cells
+        if side < 2 * least:
+            side = least
+        found.append((-(-side // quantum) * quantum, side))
     return found
 
 

@@ -186,11 +186,10 @@ class Plan:
 
     def wrong_on(self, device: DeviceFacts | None) -> Iterator[str]:
         """Why the engine cannot run this plan on the device (None: on any)."""
-        lanes, T = self.lanes, self.T
+        lanes, lane_set, T = self.lanes, self.lane_set, self.T
         if self.form not in self.forms:
             known = ", ".join(self.forms)
             yield f"form {self.form!r} does not exist for {self.engine}; there are {known}"
-        lane_set = self.lane_set
         if T not in lane_set.T:
             yield f"{lanes} runs T in {lane_set.T}, not {T}"
         if device is None:

@@ -193,13 +193,12 @@ def _mixes(scoring: Scoring) -> bool:
     return pair is not None and pair[0] >= pair[1] and scoring.bounds.mixed
 
 
-def mixed_plan(plan: Plan, scoring: Scoring, tile: TileShape) -> Plan | None:
-    """The plan for a large local tile in lanes of 11 bits; None: unable, or times unknown."""
-    mixed = in_mixed_lanes(plan)
-    large = tile.m * tile.n >= plan.tuning.engine.mixed_cells
-    if mixed is None or not large or not _mixes(scoring):
-        return None
-    return mixed.for_size(*tile.size, tile.rows)
+def mixed_plan(plan: Plan, given: Given, tile: TileShape, best: bool) -> Plan | None:
+    """The plan for a large local tile in lanes of 11 bits; None: unable, or times unknown.
+    ``best``: see `planned`."""
+    able = given.local and best and tile.m * tile.n >= plan.tuning.engine.mixed_cells
+    mixed = in_mixed_lanes(plan) if able and _mixes(given.scoring) else None
+    return mixed and mixed.for_size(*tile.size, tile.rows)
 
 
 def in_mixed_lanes(plan: Plan) -> Plan | None:
@@ -230,7 +229,7 @@ def planned(given: Given, tile: TileShape, narrow: str | None, best: bool = Fals
         return plan.for_size(*tile.size, tile.rows)
     tall = _striped_plan(plan, narrow, tile, given.local) or _tall_plan(plan, narrow, tile)
     usual = tall or plan.for_size(*tile.size, tile.rows)
-    mixed = mixed_plan(plan, given.scoring, tile) if usual and given.local and best else None
+    mixed = mixed_plan(plan, given, tile, best) if usual else None
     if usual and mixed:
         usual = min(usual, mixed, key=lambda one: one.tile_cost(*tile.size))
     return usual
@@ -334,11 +333,8 @@ class Program:
         # use; launches of many tiles have short blocks
         if lanes.of_warps and (lanes.narrow is not None or self.many):
             defines["CHUNK"] = self.plan.chunk
-        if self.wide_codes:
-            defines["WIDE_CODES"] = 1
-        if self.letters:
-            defines["PROFILE_LETTERS"] = self.letters
-        return defines | dict(self.mixed)
+        asked = {"WIDE_CODES": int(self.wide_codes), "PROFILE_LETTERS": self.letters}
+        return defines | {name: value for name, value in asked.items() if value} | dict(self.mixed)
 
     @cached_property
     def limits_registers(self) -> bool:

@@ -40,9 +40,7 @@ def state_bytes(
     (cl/wavefront/strip_state.clh).  ``copied``: narrow lanes are copied there at the start of a
     block; ``deferred``: narrow lanes may defer column passes; ``striped``: narrow lanes are all at
     the same column, defer none, and have room for the edges of a block in 32 bits."""
-    rows = 3 * alpha + 5
-    if copied:
-        rows += alpha + 1
+    rows = 3 * alpha + 5 + copied * (alpha + 1)
     if striped:
         rows += 4 * alpha + 1
     elif deferred:

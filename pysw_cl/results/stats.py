@@ -44,8 +44,7 @@ class Stats(Costs):
         for name, time in other.kernel_seconds.items():
             self.kernel_seconds[name] = self.kernel_seconds.get(name, 0.0) + time
         self.device_bytes = max(self.device_bytes, other.device_bytes)
-        names = "seconds pruned recomputed failed retried prefiltered left_out spans"
-        for name in names.split():
+        for name in "seconds pruned recomputed failed retried prefiltered left_out spans".split():
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def plus(self, other: Stats) -> Stats:

@@ -132,14 +132,13 @@ def predicted(
 ) -> Prediction:
     """The prediction for an m x n matrix.  ``cluster``: whose machines have such devices."""
     times, work = given.plan.machine, sweep_of(given, m, n)
-    sweep, path, devices = work.on_device.seconds(times), Work(), given.devices
+    sweep, devices, extent = work.on_device.seconds(times), given.devices, foreseen.path
     shares = together(given, work, m, n)
     if cluster is not None:
         devices, shares = cluster.devices, cluster.shares(given, work, m, n)
         if shares:
             work.counts["call", "edge"] = 0  # those of the tiles are among the shares
-    if foreseen.path is not None:
-        path = Work([], swept_again(given, m, n, foreseen.path))
+    path = Work() if extent is None else Work([], swept_again(given, m, n, extent))
     parts = {
         "sweep": foreseen.share * (sum(shares.values()) or sweep),
         "host": foreseen.sweeps * (work.seconds(times) - sweep),

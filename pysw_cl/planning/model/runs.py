@@ -156,8 +156,6 @@ def _lengths(length: int, size: int) -> Counter[int]:
 def _add(work: Work, execution: InStrips | InSections | ByRows, m: int, n: int, times: int) -> None:
     """Count ``times`` tiles of m x n cells that are computed like this."""
     plan = execution.plan
-    if isinstance(execution, InSections):
-        m, n = execution.tile.size
     if isinstance(execution, ByRows):
         plan = plan.soonest((plan.alpha,), m, n)
         subject = f"{plan.engine}/{plan.lanes}"
@@ -167,7 +165,7 @@ def _add(work: Work, execution: InStrips | InSections | ByRows, m: int, n: int, 
         subject = f"wavefront/{plan.lanes}/{program.score}/{mode}/{width}"
     wave = plan.wave(m, n, plan.alpha, plan.B, plan.chunk)
     if isinstance(execution, InSections):
-        sections, subject = execution.sections, f"{subject}/{CUT}"
+        sections, subject, (m, n) = execution.sections, f"{subject}/{CUT}", execution.tile.size
         wave = sections.cut.wave(plan, m, n)
         work.counts["call", "section"] += times * sections.count
         if not sections.cut.proven:

@@ -50,8 +50,6 @@ FILL = 0.2
 #: how many of each size there are for each device: soon all have one, and until late.  By one of
 #: them it is estimated what they take.
 RISE, RISE_DEVICES, SMALLER = (0.09, 0.14, 0.22, 0.36, 0.6), 0.15, 0.6
-#: All tiles are computed by the same lanes, so that the build of those of 11 bits is worth while.
-TUNING = {"engine.mixed_cells": 1 << 42}
 
 #: Large tiles down and across for which there is place, and smaller ones of each size (`_sizes`).
 Pieces = tuple[int, int, int]
@@ -146,8 +144,7 @@ def _of_columns(given: Given, work: Work, m: int, n: int) -> dict[str, float]:
         return {}
     own = of_columns(given)
     cells = device_seconds(own, sweep_of(own, m, n)) / given.devices
-    tiles = device_seconds(own, work) - cells
-    return {"cells": cells, "tiles": tiles, "edges": COMPARED * m}
+    return {"cells": cells, "tiles": device_seconds(own, work) - cells, "edges": COMPARED * m}
 
 
 def _of_relay(given: Given, work: Work, m: int, n: int) -> dict[str, float]:
@@ -295,8 +292,9 @@ def of_worker(given: Given) -> Given:
 
 
 def for_tiles(plan: Plan) -> Plan:
-    """The plan with which a device of a cluster computes its tiles."""
-    return replace(plan, tuning=plan.tuning.with_values(TUNING))
+    """The plan with which a device of a cluster computes its tiles: all by the same lanes, so that
+    the build of those of 11 bits is worth while."""
+    return replace(plan, tuning=plan.tuning.with_values({"engine.mixed_cells": 1 << 42}))
 
 
 def seconds_of(given: Given, m: int, n: int) -> float:

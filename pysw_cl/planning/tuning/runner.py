@@ -188,6 +188,5 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
         with path.open("a+b") as file:
             yield file
     except OSError as error:
-        raise ProfileError(
-            f"{path}: measurements cannot be kept there: {error}; give another file"
-        ) from error
+        why = f"measurements cannot be kept there: {error}"
+        raise ProfileError(f"{path}: {why}; give another file") from error

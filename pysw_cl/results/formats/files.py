@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import io
 import os
@@ -13,7 +12,7 @@ import sys
 import threading
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
@@ -132,7 +131,7 @@ def written(path: str | os.PathLike[str] | TextIO | None, binary: bool = False) 
         aside = place.with_name(f".{name}.{secrets.token_hex(4)}.part")
     file: Any = None
     try:  # from here on, as an interrupt may come when the file is there and is not known yet
-        with contextlib.nullcontext() if aside == place else _beginning:
+        with nullcontext() if aside == place else _beginning:
             _unfinished.update({aside} - {place})
             made = _made(aside, suffix)
         file = made if binary else io.TextIOWrapper(made, "utf-8", "surrogateescape", newline="\n")
@@ -144,7 +143,7 @@ def written(path: str | os.PathLike[str] | TextIO | None, binary: bool = False) 
             aside.replace(place)
     except BaseException as error:
         if aside != place:
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 aside.unlink()
         refused = file is None or getattr(error, "errno", None) in _FULL
         if refused and isinstance(error, OSError) and not isinstance(error, FileError):
@@ -172,7 +171,7 @@ def remove_unfinished() -> None:
 
     _beginning.acquire(timeout=1)
     for path in list(_unfinished):
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             path.unlink() if path.is_file() else rmtree(path)
 
 

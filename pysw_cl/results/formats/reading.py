@@ -90,8 +90,7 @@ class Lines:
 def runs_in(lines: Lines, cigar: str) -> tuple[Runs, int, int, int]:
     """The runs of a CIGAR of a file, without 'P', how many letters are clipped before and after
     them, and how many of these the file lacks (H).  Raises FormatError for what is no CIGAR."""
-    parts = _CLIPPED.fullmatch(cigar)
-    if parts is None:
+    if (parts := _CLIPPED.fullmatch(cigar)) is None:
         if _CIGAR.fullmatch(cigar):
             raise lines.wrong(f"the CIGAR {cigar[:40]!r} has clips inside")
         raise lines.wrong(f"{cigar[:40]!r} is not a CIGAR")

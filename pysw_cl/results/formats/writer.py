@@ -293,5 +293,4 @@ def as_scored(scoring: Scoring | None) -> bytes:
 def mode_in_words(mode: str, free_ends: Iterable[bool] = (), heuristic: str = "") -> str:
     """The mode, the free ends, if any, as the command line takes them, and what was left out."""
     ends = ",".join(str(int(is_free)) for is_free in free_ends)
-    said = [mode, f"free ends {ends}" if "1" in ends else "", heuristic]
-    return "; ".join(filter(None, said))
+    return "; ".join(filter(None, [mode, f"free ends {ends}" if "1" in ends else "", heuristic]))
