@@ -171,8 +171,9 @@ class SeveralEngine(Shared, WavefrontEngine):
         (m, n), self._alike = whole.shape, 0
         given = self._given(whole)
         ends, overlap = shared_columns(given, m, n)
+        plan = of_columns(given).plan
         for one in self._workers if ends else ():
-            one.plan = of_columns(given).plan
+            one.plan = plan
         parts = zip(self.tracers, ends, strict=False)
         return [Beside(one, end, overlap, m) for one, end in parts]
 

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DeviceError, RecomputedWarning, Stopped, warn
+from ..errors import DeviceError, Stopped
 from ..planning.execution import InStrips
 from ..sequences.kmers import related
 from .contract import Beside, Engine, left_out, persistently
@@ -210,9 +210,9 @@ class SweepBeside:
         try:
             while part.done < m and not self._late:
                 end = min(m, part.done + part.rows)
-                below, found = self._sweep_rows(part.engine, part, end)
+                below, swept = self._sweep_rows(part.engine, part, end)
                 with part.gate:
-                    part.found.append((part.area._replace(column=part.first, row=part.done), found))
+                    part.found.append(swept)
                     part.done, part.above = end, below
         except (DeviceError, MemoryError) as error:
             part.error = error
@@ -244,15 +244,13 @@ class SweepBeside:
 
     def _leave(self, part: _Part, error: BaseException) -> None:
         """Go on without a device that failed; raises another error, or if there is no other."""
-        engine, failed = self._engine, isinstance(error, DeviceError)
+        engine = self._engine
         try:
-            if part.engine is self._helper and (failed or isinstance(error, MemoryError)):
-                engine.helper, name = None, part.engine.plan.device
-                engine.failures.failed.append(name)
-                warn(f"{name} failed, others go on: {error}", RecomputedWarning)
-                return
+            if part.engine is self._helper and isinstance(error, MemoryError):
+                error = DeviceError(str(error))
             if isinstance(error, DeviceError):
-                error.device = [*engine.tracers, part.engine].index(part.engine)
+                devices = [*(engine.tracers or [engine]), engine.helper]
+                error.device = devices.index(part.engine)
                 if left_out(engine, error):
                     return
             raise error
@@ -274,10 +272,9 @@ class SweepBeside:
             for one, old in zip((part.own, part.right), columns, strict=True):
                 one.write(0, old.read(0, len(old)))
         try:
-            _, found = self._sweep_rows(engine, part, part.area.row_end)
+            part.found.append(self._sweep_rows(engine, part, part.area.row_end)[1])
         finally:
             engine.plan = usual
-        part.found.append((part.area._replace(column=part.first, row=part.done), found))
 
     def _joined(self) -> list[_Part]:
         """The parts, but for those that did not begin as the one before them ended: these are swept
@@ -298,17 +295,16 @@ class SweepBeside:
                 continue
             again = self._part(Beside(self._engine, n, 0, m), column)
             again.told = m
-            _, found = self._sweep_rows(self._engine, again, m, before.right)
-            again.found.append((again.area, found))
+            again.found.append(self._sweep_rows(self._engine, again, m, before.right)[1])
             self._parts.append(again)
             return [*self._parts[:k], again]
         return self._parts
 
     def _sweep_rows(
         self, engine: Engine, part: _Part, end: int, left: Source | None = None
-    ) -> tuple[EdgeArray, SweepResult]:
+    ) -> tuple[EdgeArray, tuple[Area, SweepResult]]:
         """Sweep the rows of a part from those that are done up to ``end``; the edge below them, if
-        rows follow, and what was found.  ``left``: the edge to its left, if that is known."""
+        rows follow, and what was swept and found.  ``left``: the edge to its left, if known."""
         edges, limits, row, first = self._edges, Limits(), part.done, part.first
         area, beside = Area(row, end, first, part.last), left or self._edges.left
         bound, (m, n) = self._limits.bound, self._whole.shape
@@ -338,7 +334,7 @@ class SweepBeside:
             known: dict[Area, Any] = getattr(found, name)
             own = {_in(area, one, part.area): value for one, value in known.items()}
             setattr(found, name, {one: value for one, value in own.items() if one.cells})
-        return below, found
+        return below, (area, found)
 
     def _lines(self, part: _Part, end: int) -> tuple[dict[int, Part], dict[int, Any]]:
         """The parts of special rows and columns in the rows of a part up to ``end``, and of its own

@@ -164,6 +164,12 @@ class WavefrontEngine(Engine):
         parts = zip((self, helper), ends, (m, rows), strict=False)
         return [Beside(one, end, overlap, height) for one, end, height in parts]
 
+    def leave_out(self, error: DeviceError) -> str | None:
+        if self.helper is None or not error.device:
+            return None
+        gone, self.helper = self.helper.plan.device, None
+        return gone
+
     def tile_batch(
         self, query: View, target: View, scoring: Scoring, floor: int | None, rows: int
     ) -> WavefrontTileBatch | None:
