@@ -6,10 +6,10 @@
              |      A       | overlap   B     | overlap    C   |
           m  +--------------+------+----------+------+---------+
 
-A part begins some columns left of its first one, below and beside zeros, which no H of a local
-matrix is below.  Its first column is compared with the last one of the part before.  If they are
-equal, so are all cells that follow; if not, all columns from there on are swept again from the
-latter.  As in sections (:mod:`pysw_cl.planning.sections`), but parts are compared by the host."""
+A part begins its sweep some columns early, from zeros: no H of a local matrix is below 0.  Where
+two parts meet, both have computed the same column.  If it is equal, all cells of the right part are
+true; if not, all columns to the right are swept again from the left part's.  As in sections
+(:mod:`pysw_cl.planning.sections`), but the host compares."""
 
 from __future__ import annotations
 
