@@ -265,6 +265,7 @@ def main(seconds: float, seed: int, named: str = "") -> None:
     devices = runtimes(named.split(",") if named else ["auto"] * 3)
     for name in () if named else ("done", "tell"):
         hangs(rng, devices, name)
+    gc.disable()  # so that what is left in cycles is seen
     until = time.monotonic() + seconds
     while time.monotonic() < until or faults[0] < 2:  # on a busy machine, too
         faulthandler.dump_traceback_later(SLOW, exit=True)

@@ -246,8 +246,9 @@ class Search:
         path = self.store.traceback(end, plan) if self.store else Path(end.row, end.column)
         path.between = self.progress.trace(end, path)
         path.meanwhile = reader.read_meanwhile
-        traced = trace_in_parts if self.store is None else trace_back
-        trace = partial(traced, self.engine, self.problem, restarts, end, path)
+        trace = partial(trace_in_parts, self.engine, self.problem, restarts, end, path, reader)
+        if self.store is not None:
+            trace = partial(trace_back, *trace.args[:-1])
         persistently(self.engine, trace, lambda: (path.row, path.column))
         self.progress.finished()
         self.stats.add_cost(path)

@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DeviceError
-from ..results.cigar import DIAGONAL, QUERY, TARGET
+from ..results.cigar import DIAGONAL, QUERY, TARGET, Moves
 from ..tiles.contract import Engine, left_out
 from ..tiles.edges import Edge
 from ..tiles.special_lines import RestartPoints, SweptGrid
 from ..tiles.tile import Hit
 from .path_prediction import SweptLines
-from .problem import Path, Problem
+from .problem import Path, PathReader, Problem, Reading
 from .traceback import trace_back
 
 #: How many times as long as one for which tiles are traced ahead a path is traced in parts.
@@ -35,10 +35,11 @@ class _NotNeeded(Exception):
 
 
 def trace_in_parts(
-    engine: Engine, problem: Problem, grid: RestartPoints, end: Hit, path: Path
+    engine: Engine, problem: Problem, grid: RestartPoints, end: Hit, path: Path, reader: PathReader
 ) -> Path:
     """As `trace_back`, with the engine's other devices, where it has some.  Each device has an
-    engine that no other thread uses: the engine of all would compute tiles on the others, too."""
+    engine that no other thread uses: the engine of all would compute tiles on the others, too.
+    ``reader``: of the path."""
     (first, *others), over = engine.tracers or [engine], threading.Event()
     tuning = engine.plan.tuning.speculation
     long = min(end.row, end.column) >= PARTED * tuning.least_sides * tuning.side
@@ -54,12 +55,13 @@ def trace_in_parts(
     with ThreadPoolExecutor(len(guesses)) as threads:
         begun, until = list[Future[_Traced]](), (0, 0)
         for other, guess in zip(others, guesses, strict=False):
-            part = Path(guess.row, guess.column, between=between)
+            part, own = Path(guess.row, guess.column, between=between), reader.to(guess)
+            part.meanwhile = own.read_meanwhile
             if begun:
-                part.after, part.until = _joining(begun[-1]), until
+                part.after, part.until = _joining(begun[-1], own), until
             until = guess.row, guess.column
-            begun.append(threads.submit(_traced, other, problem, grid, guess, part))
-        path.after, path.until = _joining(begun[-1]), until
+            begun.append(threads.submit(_traced, other, problem, grid, guess, part, own))
+        path.after, path.until = _joining(begun[-1], reader), until
         try:
             return trace_back(first, problem, grid, end, path)
         finally:
@@ -72,19 +74,31 @@ def trace_in_parts(
 
 
 class _Traced(NamedTuple):
-    """A part that is traced, with its moves, and the cell that each of them begins at."""
+    """A part that is traced and read."""
 
     path: Path
-    moves: NDArray[np.uint8]
-    rows: NDArray[np.int32]
-    columns: NDArray[np.int32]
+    #: The cells at which its arrays of moves begin, the last ones of the path first, and its start.
+    places: NDArray[np.int64]
+    read: Reading
 
 
-def _traced(engine: Engine, problem: Problem, grid: RestartPoints, end: Hit, path: Path) -> _Traced:
+def _traced(
+    engine: Engine,
+    problem: Problem,
+    grid: RestartPoints,
+    end: Hit,
+    path: Path,
+    reader: PathReader,
+) -> _Traced:
     path = trace_back(engine, problem, grid, end, path)
-    moves = path.forward()
-    rows, columns = (np.cumsum(moves != other, dtype=np.int32)[::-1] for other in (TARGET, QUERY))
-    return _Traced(path, moves[::-1], path.row + rows, path.column + columns)
+    letters = np.array([(0, 0), *map(_letters, path.moves)])
+    places = np.array((end.row, end.column)) - letters.cumsum(axis=0)
+    return _Traced(path, places, reader.read(path))
+
+
+def _letters(moves: Moves) -> tuple[int, int]:
+    """How many letters of the query and of the target some moves consume."""
+    return int(np.count_nonzero(moves != TARGET)), int(np.count_nonzero(moves != QUERY))
 
 
 def _guesses(problem: Problem, grid: RestartPoints, end: Hit, parts: int) -> list[Hit]:
@@ -116,23 +130,34 @@ def _highest(grid: SweptGrid, row: int, column: int, near: int) -> Hit:
     return Hit(int(cells.max()), *((row, place) if row in grid.rows else (place, column)))
 
 
-def _joining(front: Future[_Traced]) -> Callable[[Path], None]:
-    """What joins a path to the part in ``front`` of it, once that is done and they meet."""
+def _joining(front: Future[_Traced], reader: PathReader) -> Callable[[Path], None]:
+    """What joins a path to the part in ``front`` of it, once that is done and they meet.
+    ``reader``: of the path."""
 
     def join(path: Path) -> None:
         if not front.done() or path.state or path.ended:
             return
         try:
-            rest, moves, rows, columns = front.result()
+            rest, places, (runs, pairs) = front.result()
         except (DeviceError, _NotNeeded):  # the path finds its own way
             return
-        k = len(rows) - int(np.searchsorted(rows[::-1], path.row, "right"))
-        k += max(0, int(columns[k] - path.column)) if k < len(rows) else 0
-        met = k < len(rows) and (rows[k], columns[k]) == (path.row, path.column)
-        if met and moves[k] == DIAGONAL:
-            path.moves.append(moves[k:])
-            path.row, path.column = rest.row, rest.column
-            path.state, path.ended = rest.state, rest.ended
-            path.add_cost(rest)
+        here = path.row, path.column
+        left = places.sum(axis=1) - sum(here)  # each move leaves less
+        k = int((left >= 0).sum()) - 1
+        if not 0 <= k < len(rest.moves):
+            return
+        moves = rest.moves[k]
+        at = int(np.cumsum(1 + (moves == DIAGONAL)).searchsorted(left[k], "right"))
+        if moves[at] != DIAGONAL or (places[k] - _letters(moves[:at]) != here).any():
+            return
+        reader.read_meanwhile(path)
+        before = Path(*here, [*rest.moves[:k], moves[:at]])
+        skipped = reader.to(Hit(0, *places[0].tolist())).read(before)
+        path.moves += [moves[at:], *rest.moves[k + 1 :]]
+        path.row, path.column = rest.row, rest.column
+        path.state, path.ended = rest.state, rest.ended
+        path.add_cost(rest)
+        columns = int(runs.lengths.sum() - skipped.runs.lengths.sum())
+        reader.leave_out(path, Reading(runs.cut(0, columns), pairs - skipped.pairs))
 
     return join

@@ -211,6 +211,13 @@ class FoundPath(NamedTuple):
     score: int | None = None
 
 
+class Reading(NamedTuple):
+    """What was read of a path: its runs, and the sum of the substitution scores of its pairs."""
+
+    runs: Runs
+    pairs: int
+
+
 class PathReader:
     """Computes runs and the score of the path to ``end`` from its moves, the letters of ``frame``
     and the scoring alone, with no score that a tile computed.
@@ -225,25 +232,39 @@ class PathReader:
         self._taken, self._place = 0, (end.row, end.column)
         self._thread = ThreadPoolExecutor(1)  # more would keep the one that launches from its work
         #: What the pieces give that were begun, the last one of the path first.
-        self._begun: list[Future[tuple[Runs, int]]] = []
+        self._begun: list[Future[Reading]] = []
+
+    def to(self, end: Hit) -> PathReader:
+        """A reader of the path to another cell."""
+        return PathReader(end, self._frame, self._scoring, self._at_once)
 
     def read_meanwhile(self, path: Path) -> None:
         pieces = self._take(path, self._at_once)
         self._begun += [self._thread.submit(self._read, piece) for piece in pieces]
 
-    def found(self, path: Path) -> FoundPath:
-        """The runs and the score of the path, whose traceback is complete.  Raises InternalError if
-        the moves do not consume the letters between its start and its end."""
+    def leave_out(self, path: Path, read: Reading) -> None:
+        """The moves that came since the last call were ``read`` by others."""
+        self._begun.append(self._thread.submit(lambda: read))
+        self._taken, self._place = len(path.moves), (path.row, path.column)
+
+    def read(self, path: Path) -> Reading:
+        """The path, whose traceback is complete.  Raises InternalError if the moves do not consume
+        the letters between its start and its end."""
         # no device waits: with larger pieces threads take Python's lock from each other less often
         rest = list(parallel.in_threads(self._read, self._take(path, LARGER * self._at_once)))
         with self._thread:
             read = [*(piece.result() for piece in self._begun), *rest]
-        runs = joined(piece for piece, _ in reversed(read))
+        runs = joined(piece.runs for piece in reversed(read))
+        return Reading(runs, sum(piece.pairs for piece in read))
+
+    def found(self, path: Path) -> FoundPath:
+        """The runs and the score of the path, as `read`."""
+        runs, pairs = self.read(path)
         total, (gaps, query, target) = int(runs.lengths.sum()), runs.in_gaps()
         letters = total - target, total - query
         check_region(letters, (self._end.row - path.row, self._end.column - path.column))
         cost = gaps * self._scoring.gap_open + (query + target) * self._scoring.gap_extend
-        return FoundPath(path.row, path.column, runs, sum(pairs for _, pairs in read) - cost)
+        return FoundPath(path.row, path.column, runs, pairs - cost)
 
     def _take(self, path: Path, at_once: int) -> Iterator[tuple[Moves, View, View]]:
         """The pieces that came since the last call, backward, and the letters of each."""
@@ -261,9 +282,8 @@ class PathReader:
         check_region((place[0] - row, place[1] - column), region)
         self._place = row, column
 
-    def _read(self, piece: tuple[Moves, View, View]) -> tuple[Runs, int]:
-        """The runs of one piece, and the sum of the substitution scores of its pairs."""
+    def _read(self, piece: tuple[Moves, View, View]) -> Reading:
         moves = np.ascontiguousarray(piece[0][::-1])
         pairs = opposite(moves, *piece[1:])
         scores = self._scoring.pair_scores(*pairs)
-        return piece_runs(self._scoring, moves, *pairs), int(scores.sum(dtype=np.int64))
+        return Reading(piece_runs(self._scoring, moves, *pairs), int(scores.sum(dtype=np.int64)))

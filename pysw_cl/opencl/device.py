@@ -130,6 +130,7 @@ class Runtime:
         try:
             yield
         except cl.Error as error:
+            error.__traceback__ = None  # it would keep what frames refer to, in a cycle with them
             raise self.failed(error) from None
 
     @cached_property

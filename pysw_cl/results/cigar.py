@@ -127,11 +127,20 @@ def piece_runs(scoring: Scoring, moves: Moves, query_on: Letters, target_on: Let
 
 def joined(parts: Iterable[Runs]) -> Runs:
     """The runs of a path from those of its pieces."""
-    found = [Runs(np.zeros(0, np.uint8), np.zeros(0, np.int64)), *parts]
-    if len(found) == 2:
-        return found[1]
-    ops, lengths = (np.concatenate([getattr(x, of) for x in found]) for of in ("ops", "lengths"))
-    return Runs(ops, lengths).merged()
+    ops, lengths = [np.zeros(0, np.uint8)], [np.zeros(0, np.int64)]
+    count, longer = 0, list[tuple[int, int]]()
+    for part in parts:
+        again = int(count > 0 and len(part) > 0 and ops[-1][-1] == part.ops[0])
+        if again:
+            longer.append((count - 1, int(part.lengths[0])))
+        if len(part) > again:
+            ops.append(part.ops[again:])
+            lengths.append(part.lengths[again:])
+            count += len(part) - again
+    found = Runs(np.concatenate(ops), np.concatenate(lengths))
+    for at, more in longer:
+        found.lengths[at] += more
+    return found
 
 
 def consumed(moves: Moves) -> tuple[int, int]:

@@ -19,7 +19,7 @@ from speculating import every_plan, pairs, plan_of
 
 import pysw_cl
 from pysw_cl.drivers import parallel_traceback
-from pysw_cl.drivers.problem import Path
+from pysw_cl.drivers.problem import Path, PathReader
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.errors import DeviceError, RecomputedWarning
 from pysw_cl.opencl import several as named
@@ -56,8 +56,8 @@ class Several:
         def tracers(engine: WavefrontEngine) -> list[WavefrontEngine]:
             return [engine, *(WavefrontEngine(one, engine.plan) for one in self.runtimes)]
 
-        def all_done(front: Future[Path]) -> Callable[[Path], None]:
-            join = joining(front)
+        def all_done(front: Future[Any], reader: PathReader) -> Callable[[Path], None]:
+            join = joining(front, reader)
 
             def waited(path: Path) -> None:
                 wait([front])

@@ -17,6 +17,7 @@ from pysw_cl.engines.reference import ReferenceEngine
 from pysw_cl.engines.registry import ENGINES
 from pysw_cl.errors import InternalError
 from pysw_cl.results.alignment import Alignment
+from pysw_cl.results.cigar import Runs, joined
 from pysw_cl.scoring.scoring import Scoring, make_scoring
 from pysw_cl.sequences import parallel
 from pysw_cl.sequences.view import Frame
@@ -85,6 +86,13 @@ def test_parts_of_a_path_are_the_whole_path(minus: bool, scoring: Scoring) -> No
         ops = found.runs.ops
         assert (ops[1:] != ops[:-1]).all()
         assert found.score == score
+
+
+def test_runs_that_go_on_in_the_next_pieces() -> None:
+    pieces = [Runs.of_cigar(one) for one in ("", "3=", "2=", "", "1=2X", "3X1I", "1I", "1D")]
+    assert joined(pieces).cigar == "6=5X2I1D"
+    assert [one.cigar for one in pieces] == ["", "3=", "2=", "", "1=2X", "3X1I", "1I", "1D"]
+    assert joined([]).cigar == joined(pieces[:1]).cigar == ""
 
 
 @pytest.mark.usefixtures("small_pieces")
