@@ -19,6 +19,7 @@ from pysw_cl.planning.profiles.profile import Identity, Profile, save
 M = 1_000_000
 RANDOM: dict[str, Any] = {"output": "ends", "prune": False}
 DISTANT: dict[str, Any] = {"output": "score", "mode": "global"}
+SCORING: dict[str, Any] = {"sub_score": (1, -3), "gap_cost": (3, 2)}
 
 
 @pytest.fixture(autouse=True)
@@ -35,17 +36,21 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("side", "how", "one", "two"),
-    [(5 * M, RANDOM, 4.53, 2.41), (5 * M, DISTANT, 4.72, 2.71)],
+    ("side", "how", "one", "two", "four"),
+    [
+        (5 * M, RANDOM, 4.53, 2.52, 1.50),
+        (12 * M, RANDOM, 25.1, 12.8, 6.67),
+        (5 * M, DISTANT, 4.65, 2.64, 1.57),
+    ],
 )
-def test_as_was_measured_on_two_h200(side: int, how: Any, one: float, two: float) -> None:
-    scoring: dict[str, Any] = {"sub_score": (1, -3), "gap_cost": (3, 2)}
-    alone, both = (
-        pysw_cl.predict(side, side, device=device, **how, **scoring)
-        for device in ("NVIDIA H200", "2xNVIDIA H200")
+def test_as_was_measured_on_h200(side: int, how: Any, one: float, two: float, four: float) -> None:
+    alone, both, all_four = (
+        pysw_cl.predict(side, side, device=device, **how, **SCORING)
+        for device in ("NVIDIA H200", "2xNVIDIA H200", "4xNVIDIA H200")
     )
-    assert alone.seconds == pytest.approx(one, rel=0.1)
-    assert both.seconds == pytest.approx(two, rel=0.1)
+    assert alone.seconds == pytest.approx(one, rel=0.06)
+    assert both.seconds == pytest.approx(two, rel=0.06)
+    assert all_four.seconds == pytest.approx(four, rel=0.06)
     assert (alone.devices, alone.efficiency, both.devices) == (1, 1.0, 2)
     assert both.efficiency == pytest.approx(alone.seconds / (2 * both.seconds))
     assert both.efficiency == pytest.approx(one / (2 * two), rel=0.1)
@@ -76,10 +81,21 @@ def test_a_path_is_added_as_for_one_device() -> None:
     assert one.parts["path"] == two.parts["path"] > 0.1
 
 
-def test_alike_sequences_have_low_strips() -> None:
+def alike(letters: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two sequences, of one of which 5% of the letters are drawn anew."""
     rng = np.random.default_rng(2)
-    a = rng.choice(np.frombuffer(b"ACGT", np.uint8), 3 * M)
-    b = np.where(rng.random(len(a)) < 0.05, rng.permutation(a), a)
+    a = rng.choice(np.frombuffer(b"ACGT", np.uint8), letters)
+    return a, np.where(rng.random(letters) < 0.05, rng.permutation(a), a)
+
+
+@pytest.mark.parametrize(("count", "taken"), [(1, 4.02), (2, 2.23), (4, 1.99)])
+def test_alike_sequences_as_was_measured_on_h200(count: int, taken: float) -> None:
+    said = pysw_cl.predict(*alike(5 * M), device=f"{count}xH200", output="score", **SCORING)
+    assert said.seconds == pytest.approx(taken, rel=0.1)
+
+
+def test_alike_sequences_have_low_strips() -> None:
+    rng, (a, b) = np.random.default_rng(3), alike(3 * M)
     unlike, like = (
         pysw_cl.predict(a, one, device="2xH200", output="score") for one in (rng.permutation(a), b)
     )
@@ -168,8 +184,8 @@ def test_the_shell(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().out
     for words in (
         "NVIDIA H200",
-        "devices:   2, 94%",
-        "limited by tiles (cells ",
+        "devices:   2, 90%",
+        "limited by edges (cells ",
         "cells ",
     ):
         assert words in said, said

@@ -22,9 +22,9 @@ from .times import lag_of
 
 #: Seconds to copy the columns of a row that are done from one GPU to another (two H200: 0.3 ms).
 COPY = 3e-4
-#: Seconds to read a cell of both columns where parts side by side meet, and to compare them (four
-#: H200: 2 to 4e-8, with columns in new memory).
-COMPARED = 1e-8
+#: Seconds for each row of parts side by side, beside their cells: the columns where they meet are
+#: read and compared, and what a part waits for at its beginning (two and four H200: 0.3 to 3.4e-8).
+COMPARED = 3e-8
 #: Bytes of a cell of an edge, as it is and compressed; and seconds to compress and decompress it,
 #: by 16 threads.  (In local mode a cell of random letters takes 0.3 bytes, and 17 and 8 ns on a
 #: busy core of an EPYC; of similar ones 0.2 bytes, 10 and 6 ns.)
