@@ -31,15 +31,12 @@ def fitted_to(
     ``counts[g, s]``: how many pairs of group g score s, in units of 1 / ``scale``.  ``traced``, of
     some pairs: the score in the user's units, and how many letters the alignment takes of query and
     target (3 x pairs).  Raises ScoringError if no law fits."""
-
-    def fitted(counts: NDArray[np.int64], traced: Values) -> ScoreStatistics:
-        return _most_likely(counts, scale, m, n, _shape(*traced), source)
-
     every, groups, group = counts.sum(0), len(counts), np.arange(traced.shape[1]) % len(counts)
-    others = [fitted(every - own, traced[:, group != g]) for g, own in enumerate(counts)]
+    how = scale, m, n, source
+    others = [_fitted(every - own, traced[:, group != g], *how) for g, own in enumerate(counts)]
     values = np.array([(one.lambda_, log(one.k)) for one in others])
     error, log_k_error = np.sqrt((groups - 1) * values.var(0)).tolist()
-    return replace(fitted(every, traced), lambda_error=error, log_k_error=log_k_error)
+    return replace(_fitted(every, traced, *how), lambda_error=error, log_k_error=log_k_error)
 
 
 def _shape(scores: Values, rows: Values, columns: Values) -> Shape:
@@ -63,7 +60,7 @@ def _shape(scores: Values, rows: Values, columns: Values) -> Shape:
 
 def _lattice(scores: NDArray[np.int64], times: NDArray[np.int64]) -> tuple[int, int]:
     """A distance and a remainder: nearly all scores are multiples of the one and the other."""
-    apart = max(1, int(np.gcd.reduce(np.diff(scores)))) if len(scores) > 1 else 1
+    apart = max(1, int(np.gcd.reduce(np.diff(scores))))  # 0: there is one score
     for factor in (5, 4, 3, 2, 1):
         shares = np.bincount(scores // apart % factor, times) / times.sum()
         if shares.max() >= NEARLY:
@@ -71,10 +68,10 @@ def _lattice(scores: NDArray[np.int64], times: NDArray[np.int64]) -> tuple[int, 
     return apart * factor, int(shares.argmax()) * apart + int(scores[0]) % apart
 
 
-def _most_likely(
-    counts: NDArray[np.int64], scale: int, m: int, n: int, shape: Shape, source: str
+def _fitted(
+    counts: NDArray[np.int64], traced: Values, scale: int, m: int, n: int, source: str
 ) -> ScoreStatistics:
-    some = np.flatnonzero(counts)
+    shape, some = _shape(*traced), np.flatnonzero(counts)
     apart, rest = _lattice(some, counts[some])
     levels, at = np.unique((some - rest) // apart, return_inverse=True)
     times, low = np.bincount(at, counts[some]), (levels * apart + rest) / scale
