@@ -180,9 +180,7 @@ class _Letters:
             self.letters += clean
 
     def done(self) -> Letters:
-        letters = np.frombuffer(self.letters, np.uint8)
-        letters.setflags(write=False)
-        return letters
+        return np.frombuffer(memoryview(self.letters).toreadonly(), np.uint8)
 
     def refuse(self, error: SequenceError) -> None:
         self._on_bad(error)

@@ -128,8 +128,8 @@ class Sequence:
 
 
 def check_alphabet(given: Any, wanted: Any, what: str) -> None:
-    """Raise SequenceError for a sequence of another `Alphabet` than the scores are for."""
-    if given == wanted:
+    """Raise SequenceError for a sequence of another `Alphabet` than is ``wanted``, or `ANY`."""
+    if wanted is ANY or given == wanted:
         return
     wrong = f"and sub_score is for {wanted}"
     if given is None:
@@ -169,8 +169,7 @@ def as_sequence(
     """``x`` as a `Sequence`; see `as_letters`.  The name is a scikit-bio sequence's or a Biopython
     SeqRecord's, or empty.  Without ``check``, the caller has to call `check_letters`."""
     if isinstance(x, Sequence):
-        if alphabet is not ANY:
-            check_alphabet(x.alphabet, alphabet, what)
+        check_alphabet(x.alphabet, alphabet, what)
         after_pickling = x._lent is None and x.letters.flags.writeable
         given: Sequence = replace(x) if after_pickling else x
         if check:
@@ -219,8 +218,7 @@ def _other_strand(letters: Letters, what: str) -> Letters:
 
 def _raw_letters(x: Any, what: str, alphabet: Any = ANY) -> Letters:
     if isinstance(x, Sequence):
-        if alphabet is not ANY:
-            check_alphabet(x.alphabet, alphabet, what)
+        check_alphabet(x.alphabet, alphabet, what)
         return x.read()
     if alphabet is not ANY and alphabet is not None:
         return np.asarray(alphabet.encode(x, what))
