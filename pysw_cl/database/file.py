@@ -154,8 +154,7 @@ class Column:
         if self._unseen:
             first, last = bisect_right(self._starts, start) - 1, bisect_left(self._starts, stop)
             new = self._unseen.intersection(range(first, last))
-            for _ in in_threads(self._file.read, [self._pieces[k] for k in sorted(new)]):
-                pass
+            list(in_threads(self._file.read, [self._pieces[k] for k in sorted(new)]))
             self._unseen -= new
 
     def read(self, start: int, stop: int) -> NDArray[Any]:

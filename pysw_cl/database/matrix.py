@@ -312,7 +312,7 @@ def _sequences(given: Any, what: str, scoring: Scoring, tally: Tally) -> Sequenc
         tally.add_counts(given.letters)
         return given.in_order
     of = given if isinstance(given, SequenceSet) else SequenceSet.from_sequences(given)
-    if len(of) and not of.lengths.all():
+    if not of.lengths.all():
         k = int(of.lengths.argmin())
         raise SequenceError(f"{what} number {k} is empty; it needs at least one letter")
     first, last = (int(of.starts.min()), int(of.ends.max())) if len(of) else (0, 0)

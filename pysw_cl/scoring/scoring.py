@@ -339,7 +339,6 @@ def make_scoring(
     pair, query, target, matrix = letter_codes(matrix, [c in never for c in letters])
     known |= {"never_match": never, "unknown": other, "substitutions": ", ".join(words)}
     ours, theirs = (encoding_table(letters, codes, other) for codes in (query, target))
-    made = Scoring(matrix, pair, gap_open, gap_extend, letters, ours, theirs, scale, **known)
     for array in (matrix, ours, theirs):
         array.setflags(write=False)
-    return made
+    return Scoring(matrix, pair, gap_open, gap_extend, letters, ours, theirs, scale, **known)
