@@ -49,7 +49,7 @@ class Database:
         if is_sealed(Path(name)):
             self._open(DatabaseFile(Path(name)))
         else:
-            self._open(DatabaseFile(IN_MEMORY, _content(records_of(name), [where])))
+            self._open(DatabaseFile(IN_MEMORY, _content(read_records(name), [where])))
 
     @classmethod
     def from_sequences(cls, sequences: Iterable[Any]) -> Database:

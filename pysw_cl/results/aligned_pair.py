@@ -235,7 +235,7 @@ class AlignedPair:
             raise InputError(f"columns are sliced with whole numbers: {error}") from None
         if step != 1:
             raise InputError(f"columns are sliced with a step of 1, not {step}")
-        before, runs = runs.cut(0, start), runs.cut(start, max(start, stop))
+        before, runs = runs.cut(0, start), runs.cut(start, stop)
         i0, i1, j0, _ = self._places()
         skipped, taken = before.count("=XMI"), runs.count("=XMI")
         i0 = i1 - skipped - taken if self.strand == "minus" else i0 + skipped

@@ -85,8 +85,7 @@ def draw(alignment: AlignedPair, axes: Any = None) -> Any:
             cells = np.outer(np.diff(tiles.rows), np.diff(tiles.columns))
             share = np.average(tiles.pruned, weights=cells)
             axes.plot([], [], "s", color="0.75", label=f"pruned: {share:.1%} of the matrix")
-        axes.set_xlim(tiles.columns[0], tiles.columns[-1])
-        axes.set_ylim(tiles.rows[-1], tiles.rows[0])
+        axes.set(xlim=tiles.columns[[0, -1]], ylim=tiles.rows[[-1, 0]])
     else:
         axes.yaxis.set_inverted(True)
     if alignment.runs is not None:
