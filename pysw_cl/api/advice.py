@@ -128,8 +128,7 @@ def tally_of(halves: Iterable[Any], tally: Tally) -> Tally:
 
 def advise_tally(tally: Tally, mode: str, cells: int) -> None:
     """Warn about letters that were counted, and, once a scoring, of the linear phase."""
-    if tally.letters:
-        warn_of_letters(tally)
+    warn_of_letters(tally)
     if mode != "local":
         return
     before = _compared.get(tally.scoring, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..drivers import ends as driver
 from ..drivers.job import Found, Job, alignment_of
-from ..drivers.options import UNREACHED, EndsOptions, Resources, TraceOptions
+from ..drivers.options import FIELDS, UNREACHED, EndsOptions, Resources, TraceOptions
 from ..drivers.progress import PairProgress, Progress, Stage
 from ..drivers.run import checked
 from ..engines.registry import row_of
@@ -29,11 +30,6 @@ from ..tiles.contract import Engine
 from ..tiles.tile import Hit
 from .align import PROGRAMS, job_of, make_engine
 from .bar import told
-
-#: The ``engine`` that leaves the choice to the package.
-AUTO = "auto"
-#: The columns of an end.
-NAMES = ("score", "query_end", "target_end")
 
 
 def best_ends(
@@ -53,7 +49,7 @@ def best_ends(
     min_score: float = 1,
     query_range: tuple[int, int] | None = None,
     target_range: tuple[int, int] | None = None,
-    engine: str = AUTO,
+    engine: str = "auto",
     device: Any = "auto",
     plan: Plan | Mapping[str, Any] | None = None,
     progress: Progress | bool | None = None,
@@ -111,7 +107,7 @@ def with_engine(engine: Any, plan: Any) -> Any:
     """The wishes for a plan with those for an engine."""
     if not isinstance(engine, str):
         raise InputError(f"engine must be the name of an engine or 'auto', not {shown(engine)}")
-    if engine == AUTO:
+    if engine == "auto":
         return plan
     row_of({"engine": engine})  # raises for an unknown name
     if isinstance(plan, Plan) or (plan is not None and plan.get("engine", engine) != engine):
@@ -158,7 +154,7 @@ def trace_ends(
     allow_odd_scoring: bool = False,
     query_range: tuple[int, int] | None = None,
     target_range: tuple[int, int] | None = None,
-    engine: str = AUTO,
+    engine: str = "auto",
     device: Any = "auto",
     plan: Plan | Mapping[str, Any] | None = None,
     progress: Progress | bool | None = None,
@@ -290,20 +286,18 @@ def _hits(ends: Any, job: Job, highest: float | None) -> list[Hit]:
 def _rows(ends: Any) -> Any:
     """The ends as an array of three columns."""
     refuse_masked(ends, "array of ends", InputError)
-    names = getattr(getattr(ends, "dtype", None), "names", None)
+    names, wanted = getattr(getattr(ends, "dtype", None), "names", None), FIELDS["ends"]
     if names is not None:
-        missing = [name for name in NAMES if name not in names]
+        missing = [name for name in wanted if name not in names]
         if missing:
             raise InputError(f"ends have no {', '.join(missing)}; they have {', '.join(names)}")
-        return np.stack([np.atleast_1d(ends[name]).astype(np.float64) for name in NAMES], axis=1)
-    try:
+        return np.stack([np.atleast_1d(ends[name]).astype(np.float64) for name in wanted], axis=1)
+    with suppress(TypeError, ValueError, OverflowError):
         rows = np.array([tuple(end) for end in items(ends, "ends")], np.float64)
         if rows.size == 0:
             return rows.reshape(0, 3)
         if rows.ndim == 2 and rows.shape[1] == 3 and np.isfinite(rows).all():
             return rows
-    except (TypeError, ValueError, OverflowError):
-        pass
     what = "rows of (score, query_end, target_end), as best_ends returns them"
     raise InputError(f"ends are {what}, not {shown(ends)}")
 

@@ -115,9 +115,7 @@ class _Fits:
             every.append(as_sequence(one, what, alphabet=options.scoring.alphabet).read())
             self._scoring.check_letters(every[-1], what)
         *queries, self._target = every
-        bounds = np.cumsum([0, *map(len, queries)])
-        text = np.concatenate([*queries, self._target[:0]])
-        self._queries = SequenceSet.of(text, bounds[:-1], bounds[1:])
+        self._queries = SequenceSet.from_sequences(queries)
         longest, letters = int(self._queries.lengths.max(initial=0)), len(self._target)
         self._scoring.bounds.check_range(longest, letters, "global")
         reach = path_reach(self._scoring, np.array([longest]), options.least, False, FREE_QUERY)
