@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from numpy.typing import NDArray
@@ -73,7 +74,7 @@ class Aligner(AbstractContextManager["Aligner"]):
 
     def _begin(self, options: AlignOptions, resources: AlignResources) -> None:
         self._resources, self._given = resources, vars(options)
-        self._for_output = {options.output: options}
+        self._for_output = cache(lambda output: replace(options, output=output))
         self._lock = threading.Lock()
         self._idle: list[PairAligner] = []
 
@@ -93,12 +94,10 @@ class Aligner(AbstractContextManager["Aligner"]):
         progress: Progress | bool | None = None,
     ) -> Alignment:
         """Align query ``a`` with target ``b``; see :func:`pysw_cl.align`."""
-        whole = query_range is None and target_range is None and isinstance(output, str)
-        options = self._for_output.get(output) if whole else None
-        if options is None:
+        if query_range is None and target_range is None and isinstance(output, str):
+            options = self._for_output(output)
+        else:
             options = made_of(AlignOptions, {**self._given, **locals()})
-            if whole:
-                self._for_output[output] = options
         return align_with(a, b, options, self._telling(progress))
 
     def align_many(
@@ -158,7 +157,7 @@ class Aligner(AbstractContextManager["Aligner"]):
                 "pickled, because that object belongs to this process; name the device, as in "
                 "device='gpu' or device='0:0'"
             )
-        return {"options": self._for_output["path"], "resources": resources}
+        return {"options": self._for_output("path"), "resources": resources}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._begin(**state)
