@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -236,11 +236,10 @@ def of_alphabet(pairs: Sequence[Any], scoring: Scoring) -> Sequence[Any]:
 
 def cells_of(pairs: Sequence[Any]) -> int:
     """The cells of pairs; 0 if one is of no sequences, which is found later."""
-    halves = [] if isinstance(pairs, Batch) else as_halves(pairs)
-    if not all(hasattr(half, "__len__") for half in halves):
-        return 0
-    lengths = pairs.lengths if isinstance(pairs, Batch) else lengths_of(halves)
-    return int(lengths.prod(axis=1).sum())
+    with suppress(TypeError):
+        lengths = pairs.lengths if isinstance(pairs, Batch) else lengths_of(as_halves(pairs))
+        return int(lengths.prod(axis=1).sum())
+    return 0
 
 
 def teller(progress: RunProgress, cells: int, pairs: int, sweeps: int = 1) -> Tell:

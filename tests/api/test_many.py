@@ -288,7 +288,10 @@ def test_errors_name_the_pair() -> None:
     )
     fails(SequenceError, "^pair 0: the query has the non-ASCII", [("AÄ", "A")])
     fails(SequenceError, "^pair 1: the query has the gap", [good, ("A-C", "A")])
-    fails(SequenceError, "^pair 1: the target is a int", [good, ("A", 5)])
+    for odd, what in ((5, "a int"), (np.array(5), "an array of int64")):  # they have no length
+        for progress in (None, lambda done, total: None):
+            wrong = f"^pair 1: the target is {what}"
+            fails(SequenceError, wrong, [good, ("A", odd)], progress=progress)
     fails(SequenceError, "^pair 1: the query is empty", [(b"A", "A"), (b"", "A")])
     fails(InputError, r"^pair 1 must be \(query, target\), not 'AC'", [good, "AC"])
     fails(InputError, "^pair 1 must be", [good, ("A", "C", "G")])
