@@ -140,13 +140,13 @@ class _Fits:
         longest = int(self._queries.lengths.max(initial=0))
         letters = int(self._windows.lengths.sum()) + len(self._windows) * longest
         step = max(1, min(PAIRS // len(self._windows), PAIR_LETTERS // letters))
-        found = dict[int, Cells]()
+        found = list[Cells]()
         with nullcontext() if self._rows is None else closing(self._rows):
             for at in range(0, len(order), step):
-                found |= self._ends(order[at : at + step])
-        return [found[k] for k in range(len(order))]
+                found += self._ends(order[at : at + step])
+        return [found[k] for k in np.argsort(order)]
 
-    def _ends(self, queries: Ints) -> dict[int, Cells]:
+    def _ends(self, queries: Ints) -> list[Cells]:
         """Those of some queries."""
         options, count = self._options, len(self._windows)
         windows = self._windows.take(np.tile(np.arange(count), len(queries)))
@@ -158,16 +158,13 @@ class _Fits:
         found, left = dict[int, Cells](), list(range(len(queries)))
         take = options.k + options.k // NEAR
         while left:
-            still, letters = list[int](), min(take, count) * int(self._windows.lengths[0])
-            block = max(1, ROW_LETTERS // letters)
+            block = max(1, ROW_LETTERS // (min(take, count) * int(self._windows.lengths[0])))
             for start in range(0, len(left), block):
                 some = left[start : start + block]
-                ends = self._in_best(queries[some], scores[some], take)
-                found |= zip(queries[some].tolist(), ends, strict=True)
-                each = zip(some, ends, strict=True)
-                still += [k for k, own in each if len(own) < options.k and take < able[k]]
-            left, take = still, GROWTH * take
-        return found
+                found |= zip(some, self._in_best(queries[some], scores[some], take), strict=True)
+            left = [k for k in left if len(found[k]) < options.k and take < able[k]]
+            take *= GROWTH
+        return [found[k] for k in range(len(queries))]
 
     def _in_best(self, queries: Ints, scores: Ints, take: int) -> list[Cells]:
         """The ends of queries that are known from so many windows of each, the best by ``scores``
