@@ -209,9 +209,8 @@ def _aligned(aligner: PairAligner, pairs: Any, first: int, choose: Choose | None
 def _read(take: Callable[[], Any], pairs: Any, progress: Any) -> tuple[NDArray[Any], Stats]:
     columns, stats = take()
     if "cigar" in columns:
-        cigars = np.empty(len(columns["score"]), object)
-        cigars[:] = columns["cigar"].split("\n")[: len(cigars)]
-        columns["cigar"] = cigars
+        cigars = columns["cigar"].split("\n")[: len(columns["score"])]
+        columns["cigar"] = np.array(cigars, object)
     with told(progress) as run:
         cells = cells_of(pairs) if run.watched else 0
         teller(run, cells, len(pairs))(cells, len(pairs))
