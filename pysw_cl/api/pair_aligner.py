@@ -204,14 +204,12 @@ def _run_strands(
 
 def columns_of(found: PairResults, options: ManyOptions) -> dict[str, NDArray[Any]]:
     """The columns of the fields that are asked for but the CIGAR."""
-    scale, columns = options.scoring.scale, {}
-    for name in options.fields:
-        if name == "strand":
-            columns[name] = np.where(found.minus, "minus", "plus")
-        elif name in ("score", "second_best") and scale != 1:
-            columns[name] = found.values[name] / scale
-        elif name != "cigar":
-            columns[name] = found.values[name]
+    scale, columns = options.scoring.scale, dict(found.values)
+    for name in ("score", "second_best") if scale != 1 else ():
+        if name in columns:
+            columns[name] = columns[name] / scale
+    if "strand" in options.fields:
+        columns["strand"] = np.where(found.minus, "minus", "plus")
     return columns
 
 
