@@ -77,7 +77,7 @@ def add_plot_to(commands: Any) -> None:
     parser.set_defaults(pairs=False, skip_bad=False, second_best=False, **none)
 
 
-def run(args: Namespace) -> int:
+def run(args: Namespace) -> None:
     """Align the pairs of records, and print the results; of `plot` draw the only one, too."""
     from ..api.advice import Tally, warn_of_letters, warn_of_phase
     from ..engines.registry import engine_for
@@ -108,7 +108,6 @@ def run(args: Namespace) -> int:
         for rows in results if args.top is None else select(results, args.top):
             to.results(rows)
     warn_of_letters(tally)
-    return 0
 
 
 def _rows(

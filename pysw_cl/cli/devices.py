@@ -31,7 +31,7 @@ def add_to(commands: Any) -> None:
     commands.add_parser("devices", run=_devices, help=what, examples=("devices",))
 
 
-def _devices(args: Namespace) -> int:
+def _devices(args: Namespace) -> None:
     from ..opencl.listing import devices, hint
 
     found = devices()
@@ -42,11 +42,10 @@ def _devices(args: Namespace) -> int:
         rows.append((device.index, device.kind, units, device.name, device.platform, usable))
     if found:
         print(in_columns(rows))
-    if any(device.usable for device in found):
-        return 0
-    raise DeviceError(
-        f"no usable OpenCL device; {hint(' '.join(device.platform for device in found))}"
-    )
+    if not any(device.usable for device in found):
+        raise DeviceError(
+            f"no usable OpenCL device; {hint(' '.join(device.platform for device in found))}"
+        )
 
 
 def add_prepare_to(commands: Any) -> None:
@@ -57,7 +56,7 @@ def add_prepare_to(commands: Any) -> None:
     parser.declare("options", "--for -q")
 
 
-def _prepare(args: Namespace) -> int:
+def _prepare(args: Namespace) -> None:
     from ..api.prepare import prepare
     from ..opencl.device import get_runtime
 
@@ -66,7 +65,6 @@ def _prepare(args: Namespace) -> int:
         programs = prepare(args.device, [kind.strip() for kind in args.kinds.split(",")], bar)
     name = get_runtime(args.device).info.name
     print(f"{programs} programs are ready on {name} ({time.perf_counter() - started:.1f} s)")
-    return 0
 
 
 def add_demo_to(commands: Any) -> None:
@@ -76,7 +74,7 @@ def add_demo_to(commands: Any) -> None:
     parser.declare("options", "-q")
 
 
-def _demo(args: Namespace) -> int:
+def _demo(args: Namespace) -> None:
     from .. import align
     from ..folders import shipped
     from ..sequences.reading import read_sequences
@@ -93,7 +91,6 @@ def _demo(args: Namespace) -> int:
     print("builds kernels, which are kept.\n")
     print(f"# time:        {result.stats.seconds:.2f} s, {result.stats.gcups:.2f} GCUPS")
     print(f"# plan:        {result.plan}")
-    return 0
 
 
 def add_profile_to(commands: Any) -> None:
@@ -120,7 +117,7 @@ def add_profile_to(commands: Any) -> None:
         action.declare("options", DEVICE)
 
 
-def _show(args: Namespace) -> int:
+def _show(args: Namespace) -> None:
     from ..opencl.device import get_runtime
     from ..planning.profiles.profile import profile_for
 
@@ -131,10 +128,9 @@ def _show(args: Namespace) -> int:
         print(json.dumps(facts, indent=1, default=str))
     else:
         print("\n".join(_profile_lines(identity, found)))
-    return 0
 
 
-def _export(args: Namespace) -> int:
+def _export(args: Namespace) -> None:
     from ..opencl.device import get_runtime
     from ..planning.profiles.profile import folder_to_change, profile_for
 
@@ -147,10 +143,9 @@ def _export(args: Namespace) -> int:
         )
     with written(args.file) as stream:
         stream.write(found.profile.text())
-    return 0
 
 
-def _import(args: Namespace) -> int:
+def _import(args: Namespace) -> None:
     from ..planning.profiles.profile import MOST_BYTES, Profile, save
     from ..sequences.opening import opened
 
@@ -163,10 +158,9 @@ def _import(args: Namespace) -> int:
             f"{where} cannot be imported: {error}; give a file of `pysw-cl profile export`"
         ) from None
     print(f"the profile of {printable(str(profile.identity))} is stored in {save(profile)}")
-    return 0
 
 
-def _reset(args: Namespace) -> int:
+def _reset(args: Namespace) -> None:
     from ..opencl.device import get_runtime
     from ..planning.profiles.profile import reset, user_folder
 
@@ -176,7 +170,6 @@ def _reset(args: Namespace) -> int:
         print(f"removed {path}")
     if not paths:
         print(f"there is no profile of {printable(identity.name)} in {user_folder()}")
-    return 0
 
 
 def _profile_lines(here: Identity, found: Found) -> Iterator[str]:

@@ -45,7 +45,7 @@ def add_to(commands: Any) -> None:
     parser.set_defaults(mode="local", verbose=False)
 
 
-def run(args: Namespace) -> int:
+def run(args: Namespace) -> None:
     from ..api.advice import Tally, warn_of_letters, warn_of_phase
     from ..api.ends import best_ends_with, trace_ends_with, with_engine
     from ..api.top import align_top_with
@@ -92,4 +92,3 @@ def run(args: Namespace) -> int:
             else:
                 to.results(TableRows([(query, target)] * len(found), found, {}))
     warn_of_letters(tally)
-    return 0

@@ -104,7 +104,7 @@ def _run(argv: Iterable[str] | None) -> int:
             if argv is None:  # the process is the command's
                 logging.disable()  # Dask tells of each try to reach its scheduler
                 early.begin(None if getattr(args, "cluster", 0) else getattr(args, "device", None))
-            code: int = args.run(args)
+            code: int = args.run(args) or 0
         except SystemExit as stop:  # argparse: 0 after --help, 2 after a usage error
             code = stop.code if isinstance(stop.code, int) else 2
         sys.stdout.flush()

@@ -41,7 +41,7 @@ def add_to(commands: Any) -> None:
     parser.declare("database", "-q")
 
 
-def run(args: Namespace) -> int:
+def run(args: Namespace) -> None:
     from ..checkpoint.container import is_sealed
     from ..database.database import Database, records_of
 
@@ -50,7 +50,7 @@ def run(args: Namespace) -> int:
     if args.info:
         for path in args.sources:
             print(about(Database(path)))
-        return 0
+        return
     from tqdm import tqdm
 
     for path in args.sources:  # a database may take its own place
@@ -75,7 +75,6 @@ def run(args: Namespace) -> int:
         warn(f"{several} of no sequence, such as {min(lacking)!r}", InputWarning)
     if not args.quiet:
         print("pysw-cl:", printable(_size(db)), file=sys.stderr)
-    return 0
 
 
 def about(db: Database) -> str:

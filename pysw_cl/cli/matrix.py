@@ -43,7 +43,7 @@ def add_to(commands: Any) -> None:
     parser.declare("run", f"{DEVICE} --plan --cluster -q")
 
 
-def run(args: Namespace) -> int:
+def run(args: Namespace) -> None:
     from ..database.database import Database
     from ..database.matrix import matrix_of
     from ..drivers.options import MatrixOptions, Resources
@@ -70,7 +70,6 @@ def run(args: Namespace) -> int:
             for text in lines_of(kind, [[one.name for one in side] for side in sides], found):
                 to.write(text)
         to.add([stats], found.size)
-    return 0
 
 
 def lines_of(kind: str, names: list[list[str]], matrix: Any) -> Iterator[str]:

@@ -17,8 +17,8 @@ from ..results.formats import FORMATS, format_named, make_writer
 from ..results.formats.writer import Setting
 
 T = TypeVar("T")
-#: What runs a subcommand: it takes the arguments, and gives the exit code.
-Run = Callable[[argparse.Namespace], int]
+#: What runs a subcommand: it takes the arguments, and gives the exit code (None: 0).
+Run = Callable[[argparse.Namespace], int | None]
 
 _RANGE = re.compile(r"([0-9][0-9,]*)-([0-9][0-9,]*)?")
 
@@ -31,7 +31,7 @@ class Parser(argparse.ArgumentParser):
         shown = "".join(f"\n  pysw-cl {one}" for one in examples)
         epilog = f"examples:{shown}" if shown else None
         super().__init__(allow_abbrev=False, formatter_class=_Help, epilog=epilog, **options)
-        self.set_defaults(usage_error=self.error, run=run or self._show_help)
+        self.set_defaults(usage_error=self.error, run=run or (lambda _: self.print_help()))
         self._words: list[str] = []
 
     def declare(self, title: str, names: str, **other: Any) -> None:
@@ -49,10 +49,6 @@ class Parser(argparse.ArgumentParser):
             elif kind is not None:
                 said |= {"choices": kind} if isinstance(kind, tuple) else {"type": of_option(kind)}
             group.add_argument(*flags.split(), **said)
-
-    def _show_help(self, _: argparse.Namespace) -> int:
-        self.print_help()
-        return 0
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As in the base class.  Unknown arguments are an error of the subcommand that has them."""

@@ -101,7 +101,7 @@ def _foreseen(args: argparse.Namespace, options: dict[str, Any]) -> tuple[Predic
     return found, len(queries) * len(targets), sum(one.cells * times for one, times in every)
 
 
-def run_predict(args: argparse.Namespace) -> int:
+def run_predict(args: argparse.Namespace) -> None:
     from ..opencl.several import meant
     from ..planning.model.predict import in_words
 
@@ -139,14 +139,12 @@ def run_predict(args: argparse.Namespace) -> int:
         from ..results.profile_plot import plot_model
 
         plot_model(runtime.profile()[0], args.plot)
-    return 0
 
 
-def run_plan(args: argparse.Namespace) -> int:
+def run_plan(args: argparse.Namespace) -> None:
     from ..api.predict import plan
 
     with usage(args):
         m, n = (_lengths(records(x))[-1][0] for x in (args.query, args.target))  # the longest
         options = {**scores_asked(args), "mode": args.mode, "device": args.device}
         print(plan(m, n, plan=args.plan, **options))
-    return 0

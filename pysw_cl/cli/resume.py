@@ -50,14 +50,15 @@ def add_to(commands: Any) -> None:
     declare_run(parser)
 
 
-def run(args: Namespace) -> int:
+def run(args: Namespace) -> None:
     from ..api.align import resume
     from ..checkpoint.store import Store
     from ..drivers.resources import ResumeResources
     from ..engines.registry import engine_for
 
     if (pairs := _resumed(args)) is not None:
-        return int(pairs.run(pairs))
+        pairs.run(pairs)
+        return
     with running(args) as to:
         with usage(args):
             given = made_asked(args, ResumeResources, progress=to.bar)
@@ -73,7 +74,6 @@ def run(args: Namespace) -> int:
         found = resume(**vars(given))
         to.add([found.stats])
         to.results([row_of(found)])
-    return 0
 
 
 class SavedPairs:

@@ -64,7 +64,7 @@ def top(text: str) -> int | None:
     return None if text == "all" else count(text)
 
 
-def run(args: Namespace) -> int:
+def run(args: Namespace) -> None:
     from ..database.prefilter import heuristic_of
     from ..database.search import searcher_of
     from ..drivers.options import Resources, SearchOptions
@@ -107,4 +107,3 @@ def run(args: Namespace) -> int:
         to.add([searcher.stats], searched["queries"] * len(searcher.db))
     if shown:
         plot(shown, args.plot)
-    return 0

@@ -35,7 +35,7 @@ def add_to(commands: Any) -> None:
     parser.declare("options", "--budget --plot -q")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> None:
     from ..api.tune import tuned
     from ..opencl.device import get_runtime
 
@@ -56,7 +56,6 @@ def run(args: argparse.Namespace) -> int:
         from ..results.profile_plot import plot_tuning
 
         plot_tuning(profile, args.plot)
-    return 0
 
 
 def _lines(outcomes: Sequence[SubjectTuning]) -> Iterator[str]:
