@@ -14,7 +14,7 @@ from ..errors import InputError, RangeError, SequenceError
 from ..results.formats.writer import Row, row_of
 from .asked import align_asked, check_together, setting_asked, usage
 from .output import Running, running
-from .parser import declare_compared, declare_run
+from .parser import FORMAT, declare_compared
 from .records import counted, every_pair, how_many, matched_pairs, place, ranges, sides_of
 from .resume import SavedPairs
 
@@ -53,7 +53,8 @@ def add_to(commands: Any) -> None:
     evalues = "write E-values and bit scores, those of a search of N letters; for --mode local"
     parser.declare("pairs and results", "--db-letters", help=evalues)
     declare_compared(parser)
-    declare_run(parser, {})
+    parser.declare("output", f"{FORMAT} -o -v")
+    parser.declare("run", "--plan --checkpoint --disk-size --stop-after -q")
     parser.declare("output", "--timeline")
     parser.declare("run", "--cluster")
     parser.set_defaults(picture=None)
@@ -71,8 +72,11 @@ def add_plot_to(commands: Any) -> None:
     )
     declare_compared(parser)
     parser.add_argument("picture", metavar="PICTURE")
+    parser.declare("output", f"{FORMAT} -o -v")
+    parser.declare("run", "--plan")
     saved = "save rows there, and go on if a run was interrupted; draw a run that is finished"
-    declare_run(parser, {"help": saved})
+    parser.declare("run", "--checkpoint", help=saved)
+    parser.declare("run", "--disk-size --stop-after -q")
     none = dict.fromkeys("timeline cluster db_letters min_score top alignments".split())
     parser.set_defaults(pairs=False, skip_bad=False, second_best=False, **none)
 

@@ -337,13 +337,3 @@ def declare_compared(parser: Parser) -> None:
     parser.declare("comparison", "--strand --left-align --query-range --target-range --max-cost")
     parser.declare("output", "--output")
     parser.declare("run", DEVICE)
-
-
-def declare_run(parser: Parser, checkpoint: dict[str, str] | None = None) -> None:
-    """Declare where results go and how they are computed; ``checkpoint``: with ``--checkpoint``, of
-    which this is said otherwise."""
-    parser.declare("output", f"{FORMAT} -o -v")
-    parser.declare("run", "--plan")
-    if checkpoint is not None:
-        parser.declare("run", "--checkpoint", **checkpoint)
-    parser.declare("run", "--disk-size --stop-after -q")

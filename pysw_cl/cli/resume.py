@@ -20,7 +20,7 @@ from ..errors import CheckpointError, Stopped
 from ..results.formats.writer import row_of
 from .asked import check_output, made_asked, setting_asked, usage
 from .output import running
-from .parser import declare_run
+from .parser import FORMAT
 
 if TYPE_CHECKING:
     from ..drivers.resources import AlignResources
@@ -47,7 +47,8 @@ def add_to(commands: Any) -> None:
     parser.add_argument("checkpoint", metavar="DIR")
     parser.declare("run", "--device", default=None, help="as for align (default: as the run began)")
     parser.declare("run", "--threads --cluster")
-    declare_run(parser)
+    parser.declare("output", f"{FORMAT} -o -v")
+    parser.declare("run", "--plan --disk-size --stop-after -q")
 
 
 def run(args: Namespace) -> None:
