@@ -303,10 +303,8 @@ class EdgeWriter:
     """Writes edges to a sealed file by a thread.  ``bytes``: its size, 0 until it is sealed.
     ``highest``: the highest H of each edge."""
 
-    def __init__(
-        self, writer: Writer, path: Path, facts: Mapping[str, Any], part: str = ".part"
-    ) -> None:
-        self._writer, self.path, self._facts, self._part = writer, path, facts, part
+    def __init__(self, writer: Writer, path: Path, part: str = ".part") -> None:
+        self._writer, self.path, self._part = writer, path, part
         self.bytes, self.highest = 0, dict[str, int]()
         self._file: SealedWriter | None = None
 
@@ -317,7 +315,7 @@ class EdgeWriter:
             self._writer.do(self._put, name, start + at, edge.read(at, at + PIECE_CELLS * AT_ONCE))
 
     def seal(self, facts: Mapping[str, Any]) -> None:
-        self._writer.do(self._seal, {**self._facts, **facts})
+        self._writer.do(self._seal, facts)
 
     def _opened(self) -> SealedWriter:
         if self._file is None:

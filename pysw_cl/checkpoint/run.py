@@ -220,8 +220,8 @@ class SavingEngine(Engine):
         """Complete the current file, so that a later run can read its tiles."""
         if self._file is None:
             return
-        seconds = self._run.seconds()
-        self._file.seal({"config": self._config, "tiles": self._facts, "seconds": seconds})
+        facts = {"job": self._store.job.key, "config": self._config, "tiles": self._facts}
+        self._file.seal({**facts, "seconds": self._run.seconds()})
         self._sealed.append(self._file)
         self._file, self._facts, self._sealed_at = None, [], time.monotonic()
         if sum(file.bytes for file in self._sealed) > self._budget:
@@ -236,7 +236,7 @@ class SavingEngine(Engine):
         self._progress.unmute()
         result = self._engine.tile(job)
         if self._file is None:
-            self._file = self._store.edges(self._writer, f"band-{self._next:06}")
+            self._file = EdgeWriter(self._writer, self._store.folder / f"band-{self._next:06}")
             self._next += 1
         facts, edges = result_facts(result)
         for side, edge in edges.items():

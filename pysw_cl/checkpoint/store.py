@@ -48,10 +48,8 @@ from ..sequences.parallel import in_threads
 from ..sequences.sequence import Sequence
 from .container import (
     DamagedFile,
-    EdgeWriter,
     SealedFile,
     SealedWriter,
-    Writer,
     cannot_write,
     finish_file,
     pack_bytes,
@@ -213,10 +211,6 @@ class Store:
 
     def free(self) -> int:
         return shutil.disk_usage(self.folder).free
-
-    def edges(self, writer: Writer, name: str, **facts: Any) -> EdgeWriter:
-        """What writes edges and facts to a sealed file."""
-        return EdgeWriter(writer, self.folder / name, {"job": self.job.key, **facts})
 
     def save_arrays(
         self,

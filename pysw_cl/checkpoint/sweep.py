@@ -249,7 +249,7 @@ class SavedSweep(Slabs):
     def begin(self, row: int) -> Slab:
         end = row + self._heights.height(self._left, self.stop - row)
         self._left -= end - row
-        file = self._store.edges(self._writer, f"rows-{row:012}-{end:012}", start=row, end=end)
+        file = EdgeWriter(self._writer, self._store.folder / f"rows-{row:012}-{end:012}")
         self._files[row] = file
         self._heights.begun.append(file)
         columns = {column: EdgeSink(file, f"column {column}", row) for column in self._columns}
@@ -270,8 +270,9 @@ class SavedSweep(Slabs):
             "pruned": stats.pruned,
             "seconds": run.seconds(),
         }
+        place = {"job": self._store.job.key, "start": slab.start, "end": slab.end}
         facts = {"columns": self._columns, "done": done, "tiles": tiles.facts()}
-        self._files[slab.start].seal(facts)
+        self._files[slab.start].seal(place | facts)
         self._todo -= slab.rows
         self._heights.computed(slab.rows, self._writer.seconds)
         if self._todo and run.late():

@@ -242,8 +242,8 @@ def computed(block: Block) -> dict[str, Any]:
         limits = Limits(Bound(least, FAR, FAR, tile.scoring.highest), beyond=tile.after)
     with container.writing() as writer:
         # its own name until it is complete: another worker may compute the same block
-        of, part = {"job": place.job, "area": area}, f".{worker()}-{threading.get_ident()}.part"
-        file = container.EdgeWriter(writer, place.path(area), of, part)
+        part = f".{worker()}-{threading.get_ident()}.part"
+        file = container.EdgeWriter(writer, place.path(area), part)
         edges = Edges(
             tile.corner,
             *block.edges(),
@@ -256,11 +256,11 @@ def computed(block: Block) -> dict[str, Any]:
         result = TileResult(None, None, found.hits, max(found.tops.values(), default=None))
         result.add_cost(found)
         result.pruned = found.pruned_cells
-        facts, _ = result_facts(result)
         who = {"worker": worker(), "begun": started, "ended": time.time()}
-        facts |= {"highest": file.highest, "device_bytes": engine.peak_bytes, **who}
+        facts = {"job": place.job, "area": list(area), **result_facts(result)[0], **who}
+        facts |= {"highest": file.highest, "device_bytes": engine.peak_bytes}
         file.seal(facts)
-    return {"job": place.job, "area": list(area), **facts}
+    return facts
 
 
 def traced(place: Place, cuts: Cuts, there: Collection[Corner], end: Hit) -> FoundPath:

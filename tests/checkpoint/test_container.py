@@ -46,7 +46,7 @@ def test_edges_are_kept_exactly() -> None:
 def test_a_stored_edge_reads_any_part(tmp_path: Path) -> None:
     rng, path = np.random.default_rng(6), tmp_path / "band"
     edge, writer = random_edge(rng, 500), Writer()
-    band = EdgeWriter(writer, path, {})
+    band = EdgeWriter(writer, path)
     at = 0
     for length in (1, 200, 50, 249):
         band.put("row", at, edge.read(at, at + length))
@@ -105,7 +105,7 @@ def test_an_unfinished_file_leaves_nothing(tmp_path: Path) -> None:
 
 def test_the_writer_passes_its_error_on(tmp_path: Path) -> None:
     writer = Writer()
-    band = EdgeWriter(writer, tmp_path / "missing" / "band", {})
+    band = EdgeWriter(writer, tmp_path / "missing" / "band")
     writer.flush()  # no file as long as nothing is put into it
     with pytest.raises(CheckpointError, match="No such file"):
         band.put("row", 0, Edge.unreachable(3))  # here, if the thread is quick
