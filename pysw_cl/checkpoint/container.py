@@ -40,7 +40,6 @@ _HEAD = b"PYSWCL1\n"
 _TAIL = struct.Struct("<QQI8s")  # the index: offset, bytes, CRC-32; then _MARK
 _MARK = b"PYSWEND\n"
 _EDGE = struct.Struct("<ibb")  # the first H, bytes of an H difference, bytes of an H - X
-_WIDTHS = {1: "<i1", 2: "<i2", 4: "<i4"}
 #: The most cells of a piece.  A reader decompresses whole pieces, as many threads as there are.
 PIECE_CELLS = 1 << 17
 #: The most tasks that wait for the writer; each holds some pieces of 8 bytes a cell.
@@ -228,8 +227,8 @@ def unpack_bytes(payload: bytes) -> NDArray[np.uint8]:
 
 def _narrow(values: Ints) -> tuple[int, bytes]:
     low, high = int(values.min()), int(values.max())
-    width = next(w for w in _WIDTHS if -(1 << (8 * w - 1)) <= low and high < 1 << (8 * w - 1))
-    return width, values.astype(_WIDTHS[width]).tobytes()
+    width = next(w for w in (1, 2, 4) if -(1 << (8 * w - 1)) <= low and high < 1 << (8 * w - 1))
+    return width, values.astype(f"<i{width}").tobytes()
 
 
 def pack_edge(edge: Edge) -> bytes:
@@ -243,8 +242,8 @@ def unpack_edge(payload: bytes, cells: int) -> Edge:
     """The edge of so many cells that `pack_edge` compressed."""
     first, wide_step, wide_gap = _EDGE.unpack_from(payload)
     raw = unpack_bytes(payload[_EDGE.size :])
-    steps = raw[: cells * wide_step].view(_WIDTHS[wide_step]).astype(np.int32)
-    gaps = raw[cells * wide_step :].view(_WIDTHS[wide_gap]).astype(np.int32)
+    steps = raw[: cells * wide_step].view(f"<i{wide_step}").astype(np.int32)
+    gaps = raw[cells * wide_step :].view(f"<i{wide_gap}").astype(np.int32)
     steps[0] = first
     h = np.cumsum(steps, dtype=np.int32)
     return Edge(h, h - gaps)
