@@ -122,8 +122,7 @@ def in_order(
 
     def begin(number: int, packed: bytes, lacked: int) -> Future[Any]:
         given = shared.key, *shared.sent(lacked, number < count), packed
-        name = getattr(task, "__name__", "part")
-        return workers.submit(computed, *given, name=name, priority=-number)
+        return workers.submit(computed, *given, name=task.__name__, priority=-number)
 
     try:
         while source is not None or running:

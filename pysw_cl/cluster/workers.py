@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterator
 from concurrent import futures
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, wait
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
@@ -195,12 +195,10 @@ def workers_of(cluster: Any) -> Iterator[Workers | None]:
         client_of: Any = import_module("distributed").Client
     except ImportError as error:
         raise ClusterError("a cluster needs Dask: pip install 'pysw-cl[cluster]'") from error
-    if isinstance(cluster, client_of):
-        yield Workers(cluster.get_executor(), cluster)
-        return
+    given = isinstance(cluster, client_of)
     try:
-        client = client_of(cluster, timeout=ANSWER, set_as_default=False)
+        client = cluster if given else client_of(cluster, timeout=ANSWER, set_as_default=False)
     except (OSError, ValueError) as error:
         raise ClusterError(f"no scheduler answers at {cluster}: {error}") from error
-    with client:
+    with nullcontext() if given else client:
         yield Workers(client.get_executor(), client)
