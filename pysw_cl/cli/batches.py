@@ -21,8 +21,8 @@ from .asked import made_asked, options_asked
 from .output import Running
 from .records import Pair
 
-#: A range as the command line has it: from letter to letter, from 0, or to the end; None: all.
-Span = tuple[int, int | None] | None
+#: All letters of a record.
+ALL = slice(None)
 #: Pairs and cells of the first part, which is small, so that first results come soon.
 FIRST_PAIRS, FIRST_CELLS = 1 << 12, 1 << 31
 #: Each part is twice as large as the one before, up to these.
@@ -68,7 +68,7 @@ def in_batches(args: Namespace, pairs: Iterator[Pair], to: Running) -> Iterator[
     scoring = options.scoring
     common = {"mode": args.mode, "scoring": scoring, "free_ends": options.free}
     chosen = None if top is None else Choice(least, top, scoring.scale)
-    ranges = args.query_range, args.target_range
+    ranges = slice(*(args.query_range or (None,))), slice(*(args.target_range or (None,)))
 
     def asked() -> Iterator[Asked]:
         first = 0
@@ -91,13 +91,13 @@ def in_batches(args: Namespace, pairs: Iterator[Pair], to: Running) -> Iterator[
             raise type(error)(f"query {query.name}, target {target.name}: {what}") from None
         for side, span in zip(("query", "target"), ranges, strict=True):
             for name in (f"{side}_start", f"{side}_end"):
-                if span is not None and name in (table.dtype.names or ()):
-                    table[name] += np.where(table[name] < 0, 0, span[0])
+                if span.start and name in (table.dtype.names or ()):
+                    table[name] += np.where(table[name] < 0, 0, span.start)
         to.add([stats], len(part))
         yield TableRows(of_rows(table, part, "pairs"), table, common)
 
 
-def parts(pairs: Iterator[Pair], ranges: tuple[Span, Span] = (None, None)) -> Iterator[list[Pair]]:
+def parts(pairs: Iterator[Pair], ranges: tuple[slice, slice] = (ALL, ALL)) -> Iterator[list[Pair]]:
     """``pairs`` in parts, each within the limits or of one pair, whose letters in ``ranges`` count.
 
     An InputError of ``pairs`` is raised after the part with all pairs before it."""
@@ -111,8 +111,8 @@ def parts(pairs: Iterator[Pair], ranges: tuple[Span, Span] = (None, None)) -> It
         for pair in pairs:
             query, target = pair
             if query is not last:
-                last, m = query, len(_within(query, ranges[0]))
-            n = len(_within(target, ranges[1]))
+                last, m = query, len(query.letters[ranges[0]])
+            n = len(target.letters[ranges[1]])
             new = (0 if id(query) in seen else m) + (0 if id(target) in seen else n)
             full = cells + m * n > most_cells or letters + new > MOST_LETTERS
             if part and (full or len(part) == most_pairs or monotonic() > until):
@@ -135,15 +135,11 @@ def parts(pairs: Iterator[Pair], ranges: tuple[Span, Span] = (None, None)) -> It
         yield part
 
 
-def _within(record: Sequence, span: Span) -> NDArray[np.uint8]:
-    return record.letters if span is None else record.letters[span[0] : span[1]]
-
-
-def _texts(part: list[Pair], ranges: tuple[Span, Span]) -> list[tuple[bytes, bytes]]:
+def _texts(part: list[Pair], ranges: tuple[slice, slice]) -> list[tuple[bytes, bytes]]:
     """The letters of pairs in the form that `align_many` takes fastest, once for each record."""
     found = []
     for side, span in zip(zip(*part, strict=True), ranges, strict=True):
         records = {id(one): one for one in side}
-        texts = {key: _within(one, span).tobytes() for key, one in records.items()}
+        texts = {key: one.letters[span].tobytes() for key, one in records.items()}
         found.append([texts[id(one)] for one in side])
     return [*zip(*found, strict=True)]
