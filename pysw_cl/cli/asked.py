@@ -125,13 +125,11 @@ def check_files(args: Namespace, **read: str | None) -> None:
     if [*read.values()].count("-") > 1:
         args.usage_error(f"{' and '.join(read)} cannot both be standard input")
     options = {"-o": "out", "PICTURE": "picture", "--plot": "plot", "--timeline": "timeline"}
-    made = {name: vars(args).get(option) for name, option in options.items()}
+    made = {name: out for name, option in options.items() if (out := vars(args).get(option))}
     for (name, out), (what, path) in product(made.items(), read.items()):
-        if not out or not path or not Path(out).exists() or not Path(path).is_file():
-            continue
-        if Path(out).samefile(path):
+        if path and Path(out).exists() and Path(path).is_file() and Path(out).samefile(path):
             args.usage_error(f"{name} {out} is {what}, which would be overwritten")
-    for picture in [path for name, path in made.items() if path and name != "-o"]:
+    for picture in [path for name, path in made.items() if name != "-o"]:
         from ..results.plot import check
 
         check(picture)
