@@ -39,15 +39,14 @@ def _check(args: Namespace) -> int:
         assert workers is not None
         found = checked(workers, args.folder, args.device)
         allowed = int(workers.setting("distributed.scheduler.allowed-failures"))
-    print(in_columns([TITLES, *map(_row, found.items())]))
+    print(in_columns([TITLES, *(_row(*one) for one in found.items())]))
     wrong = list(faults(found, allowed))
     for one in wrong:
         print(printable(one))
     return int(bool(wrong))
 
 
-def _row(of: tuple[str, Survey]) -> tuple[str, ...]:
-    name, one = of
+def _row(name: str, one: Survey) -> tuple[str, ...]:
     sizes = one.device and one.facts.memory, one.disk
     memory, disk = (f"{size / 2**30:.1f} GiB" if size else "-" for size in sizes)
     speed = f"{one.gcups:.2f}" if one.gcups else "-"

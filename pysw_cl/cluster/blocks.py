@@ -111,8 +111,7 @@ class Place:
 
     def path(self, area: Area) -> FilePath:
         """The file of a block."""
-        row, _, column, _ = area
-        return FilePath(self.part) / f"tile-{row:012}-{column:012}"
+        return FilePath(self.part) / f"tile-{area.row:012}-{area.column:012}"
 
 
 @dataclass(frozen=True)
