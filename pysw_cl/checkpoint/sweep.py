@@ -151,8 +151,7 @@ class SavedSweep(Slabs):
         self._shape = m, n = search.problem.shape
         plan, stats = search.engine.plan, search.stats
         self._want_path = search.job.output == "path"
-        places = grid_places(plan.tuning.traceback, n, 1) if self._want_path else []
-        self._columns = places[1:-1]
+        self._columns = grid_places(plan.tuning.traceback, n, 1)[1:-1] if self._want_path else []
         #: The sound slabs of earlier runs.
         self._slabs = _sound_slabs(self._store, self._want_path, self._columns)
         #: The files of the slabs that this run has begun, by their first rows.

@@ -146,5 +146,4 @@ def run_plan(args: argparse.Namespace) -> None:
 
     with usage(args):
         m, n = (_lengths(records(x))[-1][0] for x in (args.query, args.target))  # the longest
-        options = {**scores_asked(args), "mode": args.mode, "device": args.device}
-        print(plan(m, n, plan=args.plan, **options))
+        print(plan(m, n, mode=args.mode, device=args.device, plan=args.plan, **scores_asked(args)))
