@@ -371,12 +371,10 @@ class Joined(Source):
         return first.joined(*others) if others else first
 
 
-class StoredEdge(Joined):
+def stored_edge(name: str, files: Iterable[tuple[int, SealedFile]]) -> Joined:
     """The edge of a name in files, each with the number of cells before its first one."""
-
-    def __init__(self, name: str, files: Iterable[tuple[int, SealedFile]]) -> None:
-        every = ((at, file, piece) for at, file in files for piece in file.named(name))
-        super().__init__(
-            (at + piece.start, PackedEdge(piece.cells, partial(file.read, piece)))
-            for at, file, piece in every
-        )
+    return Joined(
+        (at + piece.start, PackedEdge(piece.cells, partial(file.read, piece)))
+        for at, file in files
+        for piece in file.named(name)
+    )

@@ -31,7 +31,7 @@ from ..tiles.contract import Engine
 from ..tiles.edges import DeviceEdge, Edge
 from ..tiles.slabs import TileMap
 from ..tiles.tile import Hit, Hits, TileJob, TileResult
-from .container import DamagedFile, EdgeWriter, SealedFile, StoredEdge, Writer, writing
+from .container import DamagedFile, EdgeWriter, SealedFile, Writer, stored_edge, writing
 from .store import Store
 from .sweep import SavedRun, SavedSweep, reserved
 
@@ -259,7 +259,7 @@ class SavingEngine(Engine):
         edges: dict[str, Edge] = {}
         with suppress(DamagedFile):
             for side, length in facts["edges"].items():
-                edges[side] = StoredEdge(f"{number} {side}", [(0, file)]).read(0, length)
+                edges[side] = stored_edge(f"{number} {side}", [(0, file)]).read(0, length)
             return result_of(facts, edges)
         return None
 

@@ -28,7 +28,7 @@ from ..tiles.slabs import Slab, Slabs, TileMap
 from ..tiles.special_lines import RestartGrid
 from ..tiles.sweep import sweep
 from ..tiles.tile import Bound, Hit, Hits, Limits
-from .container import DamagedFile, EdgeSink, EdgeWriter, SealedFile, StoredEdge, writing
+from .container import DamagedFile, EdgeSink, EdgeWriter, Joined, SealedFile, stored_edge, writing
 from .store import Store
 
 
@@ -200,7 +200,7 @@ class SavedSweep(Slabs):
         return RestartGrid(
             self._search.problem.edges,
             {rows_of(slab)[1]: _last_row(slab) for slab in slabs[:-1]},
-            {column: StoredEdge(f"column {column}", starts) for column in self._columns},
+            {column: stored_edge(f"column {column}", starts) for column in self._columns},
         )
 
     def _no_space(self) -> InputError | CheckpointError:
@@ -301,5 +301,5 @@ def _sound_slabs(store: Store, every: bool, columns: list[int]) -> list[SealedFi
     return slabs[::-1]
 
 
-def _last_row(slab: SealedFile) -> StoredEdge:
-    return StoredEdge("row", [(0, slab)])
+def _last_row(slab: SealedFile) -> Joined:
+    return stored_edge("row", [(0, slab)])

@@ -65,7 +65,7 @@ class FileEdge(Source):
 
     def read(self, start: int, stop: int) -> Edge:
         with self._opened() as file:
-            return container.StoredEdge(self.name, [(0, file)]).read(start, stop)
+            return container.stored_edge(self.name, [(0, file)]).read(start, stop)
 
     @property
     def h(self) -> Ints:

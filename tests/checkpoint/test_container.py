@@ -12,9 +12,9 @@ from pysw_cl.checkpoint.container import (
     EdgeWriter,
     SealedFile,
     SealedWriter,
-    StoredEdge,
     Writer,
     pack_edge,
+    stored_edge,
     unpack_edge,
 )
 from pysw_cl.errors import CheckpointError
@@ -56,7 +56,7 @@ def test_a_stored_edge_reads_any_part(tmp_path: Path) -> None:
     writer.close()
     file = SealedFile(path)
     assert band.bytes == path.stat().st_size
-    stored = StoredEdge("row", [(0, file)])
+    stored = stored_edge("row", [(0, file)])
     for _ in range(100):
         start, stop = sorted(int(v) for v in rng.choice(501, 2, replace=False))
         part = stored.read(start, stop)
