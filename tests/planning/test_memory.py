@@ -269,10 +269,8 @@ def test_tiles_that_are_alike_count_once(
 @pytest.mark.parametrize("plan", [Plan(), PACKED, Plan(form="two-phase"), TILES])
 def test_memory_of_any_size_is_soon_there(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     tiles = []
-    tile = memory._Sweeps._tile
-    monkeypatch.setattr(
-        memory._Sweeps, "_tile", lambda self, one: tiles.append(one) or tile(self, one)
-    )
+    tile = memory._tile
+    monkeypatch.setattr(memory, "_tile", lambda given, one: tiles.append(one) or tile(given, one))
     for size in ((10**12, 10**12), (10**12, 3), (3, 10**12), (10**9, 10**12)):
         for mode in ("local", "global"):
             tiles.clear()
