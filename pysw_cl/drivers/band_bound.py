@@ -74,11 +74,6 @@ class BandScoreBound:
         """The least k such that paths of this score or more stay within k diagonals of the ends."""
         return bisect_left(range(self.widest), True, key=lambda k: self.beyond(k + 1) < score)
 
-    def diagonals(self, k: int) -> tuple[int, int]:
-        """The first and the last diagonal of the band that has k diagonals outside each end."""
-        last = self.n - self.m
-        return min(0, last) - k, max(0, last) + k
-
 
 def _counts(view: View) -> Longs:
     """How often each code occurs."""
@@ -101,8 +96,9 @@ class Band:
     def __init__(
         self, bound: BandScoreBound, k: int, least: int | None, stops: BandTuning | None
     ) -> None:
+        last = bound.n - bound.m  # the diagonal of the matrix's last cell; the first one's is 0
         #: The first and the last diagonal.
-        self.low, self.high = bound.diagonals(k)
+        self.low, self.high = min(0, last) - k, max(0, last) + k
         #: First row of a tile row -> its columns [start, stop).
         self.spans: dict[int, tuple[int, int]] = {}
         #: Where the sweep ended early, the best score that it would probably have found.

@@ -189,8 +189,8 @@ def test_no_path_outside_a_band_beats_its_bound(seed: int) -> None:
     m, n = len(case.query), len(case.target)
     number = np.arange(n + 1) - np.arange(m + 1)[:, None]
     for k in range(min(m, n)):
-        low, high = reach.diagonals(k)
-        outside = (number < low) | (number > high)
+        band = Band(reach, k, None, None)
+        outside = (number < band.low) | (number > band.high)
         inner = outside[1:-1, 1:-1]  # where both sweeps are exact
         if inner.any():
             assert through[1:-1, 1:-1][inner].max() <= reach.beyond(k + 1)
@@ -201,7 +201,8 @@ def test_width_is_the_least_that_proves() -> None:
     reach = BandScoreBound(
         problem_of(case_of("ACGT" * 10, "ACGT" * 11, match_scoring(1, -3, 3, 2)))
     )
-    assert (reach.diagonals(0), reach.diagonals(3)) == ((0, 4), (-3, 7))
+    bands = [Band(reach, k, None, None) for k in (0, 3)]
+    assert [(band.low, band.high) for band in bands] == [(0, 4), (-3, 7)]
     # 40 - x pairs, 4 + 2 x gap letters and two gaps: 26 - 5 x
     assert [reach.beyond(k) for k in (1, 2, 3)] == [21, 16, 11]
     assert [reach.width(score) for score in (22, 21, 17, 16, 15)] == [0, 1, 1, 2, 2]
