@@ -193,9 +193,8 @@ def tile_of(case: Case, m: int, n: int, seed: int = 1) -> TileJob:
 
 def _answer(result: TileResult) -> tuple[Any, ...]:
     """What tells this result from a wrong one: the best cells, and the bottom edge."""
-    hits = tuple((hit.score, hit.row, hit.column) for hit in result.hits)
     cells = () if result.bottom is None else (result.bottom.h, result.bottom.x)
-    return hits, *(zlib.crc32(np.ascontiguousarray(one).tobytes()) for one in cells)
+    return tuple(result.hits), *(zlib.crc32(np.ascontiguousarray(one).tobytes()) for one in cells)
 
 
 class TileTimer:

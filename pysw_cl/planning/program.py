@@ -141,7 +141,7 @@ def striped(plan: Plan, form: str, score: str, local: bool) -> bool:
     return able and local and plan.alpha > lanes.scores.profile_rows
 
 
-def _striped_plan(plan: Plan, score: str, tile: TileShape, local: bool) -> Plan | None:
+def _striped_plan(plan: Plan, score: str | None, tile: TileShape, local: bool) -> Plan | None:
     """The plan for lanes at the same column; None: they cannot compute a tile, or are slower."""
     if plan.alpha_fixed or score != "matrix" or not local:
         return None
@@ -157,7 +157,7 @@ def _striped_plan(plan: Plan, score: str, tile: TileShape, local: bool) -> Plan 
     return best if seconds < STRIPED_MOST * plan.least_cost(*tile.size) else None
 
 
-def _tall_plan(plan: Plan, score: str, tile: TileShape) -> Plan | None:
+def _tall_plan(plan: Plan, score: str | None, tile: TileShape) -> Plan | None:
     """The plan with the best height of one build for all; None: no such build, or a small tile."""
     m, n = tile.size
     if plan.alpha_fixed or score != "match" or m * n < plan.tuning.engine.small_cells:
@@ -225,8 +225,6 @@ def planned(given: Given, tile: TileShape, narrow: str | None, best: bool = Fals
     narrow lanes; None where the tile stores moves, has forbidden pairs or blocks that are not
     proven to fit 16 bits, or scores that these cannot compute."""
     plan = given.plan.for_scores(narrow)
-    if narrow is None:
-        return plan.for_size(*tile.size, tile.rows)
     tall = _striped_plan(plan, narrow, tile, given.local) or _tall_plan(plan, narrow, tile)
     usual = tall or plan.for_size(*tile.size, tile.rows)
     mixed = mixed_plan(plan, given, tile, best) if usual else None
