@@ -172,5 +172,4 @@ class Left:
             cells = cells[after | ((score == least) & below)]
         cells = cells if self._matches is None else self._matches.needed(cells)
         free = self._free(area)
-        chosen: Cells = cells[free[cells[:, 1] - area.row - 1, cells[:, 2] - area.column - 1]]
-        return chosen
+        return cells[free[cells[:, 1] - area.row - 1, cells[:, 2] - area.column - 1]]
