@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.batch.scores import global_fits, local_limit
-from ..planning.lane_sets import WIDE
 from ..planning.pair_batch import Groups, filled
 from ..planning.parameters import PairTuning
 from ..results.stats import Stats
@@ -187,8 +186,7 @@ class Grid:
         if engine.local:
             return widths[0]
         sizes, scoring = (np.array([m]), np.array([n])), engine.scoring
-        fit = (w for w in widths if w == WIDE or global_fits(scoring, *sizes, w, engine.ends).all())
-        return next(fit)
+        return next(w for w in widths if global_fits(scoring, *sizes, w, engine.ends).all())
 
     def _start(self, engine: BatchEngine, tile: Tile, width: int, some: Pairs | None) -> None:
         """Start a batch of the pairs of a tile in ``some`` rows and columns; None: of all."""
