@@ -134,7 +134,7 @@ class LaneSet:
 
     #: Header of the narrow lanes; None: there are none, and no field below is used.
     narrow: str | None = None
-    #: Their widths in bits, and the kinds of substitution scores that they compute.
+    #: Their widths in bits, the least first, and what substitution scores they compute.
     widths: tuple[int, ...] = ()
     scores: NarrowScores = NarrowScores()
     #: Do they read the target backwards, from a copy with T columns of padding at both ends?

@@ -238,13 +238,10 @@ def widths_of(plan: Plan, given: Given, best: bool, apart: bool = False) -> tupl
     scores and a search for the best cell, because its score shows when they were exceeded.  11 bits
     also need scores by compare and select, and a launch of one tile (not ``apart``), in which moves
     are not stored and cells are not collected."""
-    widths, shows = set(plan.lane_set.widths), given.local and best
-    if not shows or given.scoring.bounds.limit8 < 0:
-        widths.discard(8)
+    shows = given.local and best
     whole = shows and not apart and plan.form == "ticketed" and plan.alpha > 1
-    if not whole or not _mixes(given.scoring):
-        widths.discard(MIXED)
-    return tuple(sorted(widths))
+    able = {8: shows and given.scoring.bounds.limit8 >= 0, MIXED: whole and _mixes(given.scoring)}
+    return tuple(width for width in plan.lane_set.widths if able.get(width, True))
 
 
 @dataclass(frozen=True)
