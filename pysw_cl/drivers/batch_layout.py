@@ -154,7 +154,8 @@ def as_halves(pairs: Sequence[Any], first: int = 0) -> list[Any]:
     if not (set(map(type, pairs)) <= {tuple, list} and set(map(len, pairs)) <= {2}):
         for k, pair in enumerate(pairs, first):
             text = isinstance(pair, str | bytes | bytearray)
-            if text or not hasattr(pair, "__len__") or len(pair) != 2:
+            sized = hasattr(pair, "__len__") and getattr(pair, "shape", None) != ()
+            if text or not sized or len(pair) != 2:
                 shown = repr(pair)
                 what = shown if len(shown) <= 60 else f"a {type(pair).__name__}"
                 error = InputError(f"pair {k} must be (query, target), not {what}")

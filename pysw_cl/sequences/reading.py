@@ -129,8 +129,10 @@ def _fasta_records(
                 break
         if not (record.letters or record.refused or empty):
             record.refuse(SequenceError(f"{place} {NO_LETTERS}"))
-        if not record.refused:  # no variable has the letters, so that they may be let go
-            yield Sequence(name, description, record.done())
+        found = [] if record.refused else [Sequence(name, description, record.done())]
+        del record
+        while found:  # no variable has the letters, so that they may be let go
+            yield found.pop()
 
 
 def split_header(header: bytes) -> tuple[str, str]:

@@ -296,6 +296,7 @@ def test_errors_name_the_pair() -> None:
     fails(InputError, r"^pair 1 must be \(query, target\), not 'AC'", [good, "AC"])
     fails(InputError, "^pair 1 must be", [good, ("A", "C", "G")])
     fails(InputError, "^pair 0 must be", [5])
+    fails(InputError, "^pair 1 must be", [good, np.array(5)])
     fails(InputError, "iterable of", "ACGT")
     fails(InputError, "iterable of", 7)
     costly = {"mode": "global", "gap_cost": (0, 1_000_000)}

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -82,6 +83,20 @@ def test_fasta_is_streamed(tmp_path: Path) -> None:
     assert [next(stream).name, next(stream).name] == ["one", "two"]
     with pytest.raises(SequenceError, match=r"record 'three' of .*gap character '-' at position 3"):
         next(stream)
+
+
+def test_letters_of_a_long_record_can_be_let_go(tmp_path: Path) -> None:
+    long = b">chromosome\n" + (b"ACGTACGT" * 9 + b"\n") * 40_000
+    stream = read_fasta(fasta(tmp_path, long + b">short\nACGT\n"))
+    tracemalloc.start()
+    try:
+        first = next(stream)
+        before, letters = tracemalloc.get_traced_memory()[0], len(first)
+        del first
+        assert before - tracemalloc.get_traced_memory()[0] >= letters == 72 * 40_000
+    finally:
+        tracemalloc.stop()
+    assert next(stream).name == "short"
 
 
 def test_pipe(tmp_path: Path) -> None:
