@@ -18,14 +18,23 @@ from ..drivers.options import FIELDS, UNREACHED, EndsOptions, Resources, TraceOp
 from ..drivers.progress import PairProgress, Progress, Stage
 from ..drivers.run import checked
 from ..engines.registry import row_of
-from ..errors import InputError, InternalError, PyswError, RecomputedWarning, items, shown, warn
+from ..errors import (
+    InputError,
+    InternalError,
+    PyswError,
+    RecomputedWarning,
+    choice,
+    items,
+    shown,
+    warn,
+)
 from ..planning.plan import Plan
 from ..results.alignment import Alignment
 from ..results.pair_paths import as_table
 from ..results.stats import Stats
 from ..scoring.scoring import made_of
 from ..sequences.lent import refuse_masked
-from ..sequences.view import Strand
+from ..sequences.view import COMPARED, Strand
 from ..tiles.contract import Engine
 from ..tiles.tile import Hit
 from .align import PROGRAMS, job_of, make_engine
@@ -251,11 +260,17 @@ def _of_strands(
     """`trace_ends` of both strands, one after the other."""
     if "strand" not in (getattr(getattr(ends, "dtype", None), "names", None) or ()):
         raise InputError("with strand='both' ends say their strand, as those of best_ends do")
-    minus, found = np.atleast_1d(ends["strand"]) == "minus", {}
-    for strand, chosen in (("plus", ~minus), ("minus", minus)):
-        own = a, b, np.atleast_1d(ends)[chosen], replace(options, strand=strand)
-        found[strand] = iter(trace_ends_with(*own, resources, known))
-    return [next(found["minus" if one else "plus"]) for one in minus]
+    strands, found, total = np.atleast_1d(ends["strand"]), {}, Stats()
+    for number, one in enumerate(strands.tolist()):
+        choice(one, f"the strand of end {number}", COMPARED["both"])
+    for strand in COMPARED["both"]:
+        own = a, b, np.atleast_1d(ends)[strands == strand], replace(options, strand=strand)
+        paths = trace_ends_with(*own, resources, known)
+        for path in paths[:1]:
+            total.add(path.stats)
+        found[strand] = iter(paths)
+    every = [replace(next(found[one]), stats=Stats()) for one in strands.tolist()]
+    return [*(replace(one, stats=total) for one in every[:1]), *every[1:]]
 
 
 def _hits(ends: Any, job: Job, highest: float | None) -> list[Hit]:

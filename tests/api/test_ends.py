@@ -201,12 +201,21 @@ def test_both_strands(separation: int) -> None:
         for path, (score, row, column, strand) in zip(paths, wanted, strict=True):
             end = path.query_start if strand == "minus" else path.query_end
             assert (path.score, end, path.target_end, path.strand) == (score, row, column, strand)
+        cells = [
+            sum(path.stats.total_cells for path in pysw_cl.trace_ends(a, b, own, strand=strand))
+            for strand in ("plus", "minus")
+            for own in [found[found["strand"] == strand]]
+        ]
+        assert [path.stats.total_cells for path in paths] == [sum(cells), *[0] * (len(paths) - 1)]
         ranges: dict[str, Any] = {"query_range": (7, 33), "target_range": (2, 50)}
         first = pysw_cl.best_ends(a, b, k=1, strand="minus", **ranges)
         (path,) = pysw_cl.trace_ends(a, b, first, strand="minus", **ranges)
         assert path.cigar == pysw_cl.align(a, b, strand="minus", **ranges).cigar
     with pytest.raises(InputError, match="say their strand"):
         pysw_cl.trace_ends("ACGT", "ACGT", [(4, 4, 4)], strand="both")
+    found["strand"][1] = "+"
+    with pytest.raises(InputError, match="strand of end 1 must be 'plus' or 'minus', not '\\+'"):
+        pysw_cl.trace_ends(a, b, found, strand="both")
 
 
 def test_a_separation_beyond_every_matrix() -> None:
