@@ -40,6 +40,9 @@ from ..tiles.tile import Hit
 from .align import PROGRAMS, job_of, make_engine
 from .bar import told
 
+#: The ``engine`` that leaves the choice to the package.
+AUTO = "auto"
+
 
 def best_ends(
     a: Any,
@@ -58,7 +61,7 @@ def best_ends(
     min_score: float = 1,
     query_range: tuple[int, int] | None = None,
     target_range: tuple[int, int] | None = None,
-    engine: str = "auto",
+    engine: str = AUTO,
     device: Any = "auto",
     plan: Plan | Mapping[str, Any] | None = None,
     progress: Progress | bool | None = None,
@@ -116,7 +119,7 @@ def with_engine(engine: Any, plan: Any) -> Any:
     """The wishes for a plan with those for an engine."""
     if not isinstance(engine, str):
         raise InputError(f"engine must be the name of an engine or 'auto', not {shown(engine)}")
-    if engine == "auto":
+    if engine == AUTO:
         return plan
     row_of({"engine": engine})  # raises for an unknown name
     if isinstance(plan, Plan) or (plan is not None and plan.get("engine", engine) != engine):
@@ -163,7 +166,7 @@ def trace_ends(
     allow_odd_scoring: bool = False,
     query_range: tuple[int, int] | None = None,
     target_range: tuple[int, int] | None = None,
-    engine: str = "auto",
+    engine: str = AUTO,
     device: Any = "auto",
     plan: Plan | Mapping[str, Any] | None = None,
     progress: Progress | bool | None = None,
