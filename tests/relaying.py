@@ -19,6 +19,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -33,6 +34,8 @@ import spans
 from failing import failing
 
 import pysw_cl
+from pysw_cl.drivers import parallel_traceback
+from pysw_cl.drivers.problem import Path, PathReader
 from pysw_cl.engines import several as sharing
 from pysw_cl.engines.wavefront import relay
 from pysw_cl.engines.wavefront.kernel import MOST
@@ -58,6 +61,10 @@ GPU_PLANS: tuple[dict[str, Any], ...] = (
     {"lanes": "packed", "alpha": 10, "chunk": 128},
     {"lanes": "mixed", "alpha": 25, "chunk": 64},
 )
+#: The parts of short paths are traced by several devices, too.
+PARTS: dict[str, Any] = {"traceback.pieces": 12, "speculation.least_sides": 1}
+SMALL_PARTS = PARTS | {"traceback.least_side": 40, "speculation.side": 10}
+GPU_PARTS = PARTS | {"speculation.side": 128}
 SCORINGS: tuple[dict[str, Any], ...] = (
     {"sub_score": (1, -3), "gap_cost": (3, 2)},
     {"sub_score": (2, -1), "gap_cost": 1},
@@ -96,7 +103,8 @@ def compared(rng: np.random.Generator, devices: list[Runtime]) -> tuple[int, int
     made.clear()
     parted.clear()
     gpus = devices[0].info.kind == "gpu"
-    a, b = drawn(rng, *((100, 60_000) if gpus else (1, 700)))
+    least = int(rng.choice([1, 200]))
+    a, b = drawn(rng, *((100, 60_000) if gpus else (least, 700)))
     plans = GPU_PLANS if gpus else PLANS
     plan: dict[str, Any] = {**plans[rng.integers(len(plans))], "form": "ticketed"}
     plan |= {"B": int(np.exp(rng.uniform(0, 4)))} if gpus else {}
@@ -106,6 +114,8 @@ def compared(rng: np.random.Generator, devices: list[Runtime]) -> tuple[int, int
     plan |= {"pipeline.depth": int(rng.integers(1, 4)), "pipeline.more": 1}
     plan |= {"sections.first_overlap": int(np.exp(rng.uniform(0, 6)))}
     plan |= {"pipeline.share_seconds": float(rng.choice([0, 0.02]))}
+    if rng.random() < 0.5:
+        plan |= GPU_PARTS if gpus else SMALL_PARTS
     plan |= {"tile_cells": int(rng.choice([1 << 10, 1 << 14, 1 << 30][2 * gpus :]))}
     how: dict[str, Any] = {**SCORINGS[rng.integers(len(SCORINGS))], "plan": plan}
     how["output"] = str(rng.choice(["path", "ends", "score"]))
@@ -138,7 +148,8 @@ def compared(rng: np.random.Generator, devices: list[Runtime]) -> tuple[int, int
             found = pysw_cl.align(a, b, device=["0", "1"], timeline=True, **how)
         relayed = max([1, *(min(len(some), one.count) for one in made)])
         names = spans.check(found, None if parted else 1 + (how["strand"] == "both"))
-        assert relayed <= len(names) <= max(relayed, len(some) * bool(parted)), names
+        side_by_side = bool(parted) or how["output"] == "path"
+        assert relayed <= len(names) <= max(relayed, len(some) * side_by_side), names
     how |= {"plan": {"lanes": "warp32"}} if gpus else {}
     wanted = pysw_cl.align(a, b, device=devices[0].device if gpus else "auto", **how)
     assert key(found) == key(wanted), (a, b, how, len(some), found, wanted)
@@ -244,7 +255,8 @@ SLOW = 150
 made: list[Relay] = []
 parted: list[SweepBeside] = []
 shares_of = sharing.shares_of
-faults = [0]
+joining = parallel_traceback._joining
+faults, joins = [0], [0]
 
 
 def note(kind: Any, some: list[Any]) -> None:
@@ -258,9 +270,23 @@ def note(kind: Any, some: list[Any]) -> None:
     kind.__init__ = noted
 
 
+def waiting(front: Future[Any], reader: PathReader) -> Callable[[Path], None]:
+    """A path waits for the part in front, so that they meet though they are short."""
+    join = joining(front, reader)
+
+    def waited(path: Path) -> None:
+        wait([front])
+        before = len(path.moves)
+        join(path)
+        joins[0] += len(path.moves) > before
+
+    return waited
+
+
 def main(seconds: float, seed: int, named: str = "") -> None:
     for kind, some in ((Relay, made), (SweepBeside, parted)):
         note(kind, some)
+    parallel_traceback._joining = waiting
     rng, cases, found = np.random.default_rng(seed), 0, np.zeros(3, int)
     devices = runtimes(named.split(",") if named else ["auto"] * 3)
     for name in () if named else ("done", "tell"):
@@ -273,7 +299,7 @@ def main(seconds: float, seed: int, named: str = "") -> None:
         cases += 1
     faulthandler.cancel_dump_traceback_later()
     told = "{} relays, {} tiles, {} sweeps in parts".format(*found)
-    print(f"{cases} cases, {told}, {faults[0]} faults")
+    print(f"{cases} cases, {told}, {joins[0]} paths joined, {faults[0]} faults")
 
 
 if __name__ == "__main__":

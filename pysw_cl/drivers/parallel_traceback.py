@@ -137,10 +137,10 @@ def _joining(front: Future[_Traced], reader: PathReader) -> Callable[[Path], Non
     def join(path: Path) -> None:
         if not front.done() or path.state or path.ended:
             return
-        try:
-            rest, places, (runs, pairs) = front.result()
-        except (DeviceError, _NotNeeded):  # the path finds its own way
-            return
+        # an error that is raised here would refer to this frame, which refers to it
+        if isinstance(front.exception(), DeviceError | _NotNeeded):
+            return  # the path finds its own way
+        rest, places, (runs, pairs) = front.result()
         here = path.row, path.column
         left = places.sum(axis=1) - sum(here)  # each move leaves less
         k = int((left >= 0).sum()) - 1
