@@ -264,16 +264,18 @@ def _of_strands(
     if "strand" not in (getattr(getattr(ends, "dtype", None), "names", None) or ()):
         raise InputError("with strand='both' ends say their strand, as those of best_ends do")
     strands, found, total = np.atleast_1d(ends["strand"]), {}, Stats()
-    for number, one in enumerate(strands.tolist()):
-        choice(one, f"the strand of end {number}", COMPARED["both"])
+    for number in np.flatnonzero(~np.isin(strands, COMPARED["both"])).tolist():
+        choice(strands.tolist()[number], f"the strand of end {number}", COMPARED["both"])
     for strand in COMPARED["both"]:
         own = a, b, np.atleast_1d(ends)[strands == strand], replace(options, strand=strand)
         paths = trace_ends_with(*own, resources, known)
-        for path in paths[:1]:
-            total.add(path.stats)
+        if paths:
+            total.add(paths[0].stats)
+            paths[0] = replace(paths[0], stats=Stats())
         found[strand] = iter(paths)
-    every = [replace(next(found[one]), stats=Stats()) for one in strands.tolist()]
-    return [*(replace(one, stats=total) for one in every[:1]), *every[1:]]
+    every = [next(found[one]) for one in strands.tolist()]
+    every[:1] = [replace(one, stats=total) for one in every[:1]]
+    return every
 
 
 def _hits(ends: Any, job: Job, highest: float | None) -> list[Hit]:

@@ -246,9 +246,10 @@ class Search:
         path = self.store.traceback(end, plan) if self.store else Path(end.row, end.column)
         path.between = self.progress.trace(end, path)
         path.meanwhile = reader.read_meanwhile
-        trace = partial(trace_in_parts, self.engine, self.problem, restarts, end, path, reader)
+        about = self.engine, self.problem, restarts, end, path
+        trace = partial(trace_in_parts, *about, reader)
         if self.store is not None:
-            trace = partial(trace_back, *trace.args[:-1])
+            trace = partial(trace_back, *about)
         persistently(self.engine, trace, lambda: (path.row, path.column))
         self.progress.finished()
         self.stats.add_cost(path)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DeviceError
-from ..results.cigar import DIAGONAL, QUERY, TARGET, Moves
+from ..results.cigar import DIAGONAL, consumed
 from ..tiles.contract import Engine, left_out
 from ..tiles.edges import Edge
 from ..tiles.special_lines import RestartPoints, SweptGrid
@@ -91,14 +91,9 @@ def _traced(
     reader: PathReader,
 ) -> _Traced:
     path = trace_back(engine, problem, grid, end, path)
-    letters = np.array([(0, 0), *map(_letters, path.moves)])
+    letters = np.array([(0, 0), *map(consumed, path.moves)])
     places = np.array((end.row, end.column)) - letters.cumsum(axis=0)
     return _Traced(path, places, reader.read(path))
-
-
-def _letters(moves: Moves) -> tuple[int, int]:
-    """How many letters of the query and of the target some moves consume."""
-    return int(np.count_nonzero(moves != TARGET)), int(np.count_nonzero(moves != QUERY))
 
 
 def _guesses(problem: Problem, grid: RestartPoints, end: Hit, parts: int) -> list[Hit]:
@@ -148,7 +143,7 @@ def _joining(front: Future[_Traced], reader: PathReader) -> Callable[[Path], Non
             return
         moves = rest.moves[k]
         at = int(np.cumsum(1 + (moves == DIAGONAL)).searchsorted(left[k], "right"))
-        if moves[at] != DIAGONAL or (places[k] - _letters(moves[:at]) != here).any():
+        if moves[at] != DIAGONAL or (places[k] - consumed(moves[:at]) != here).any():
             return
         reader.read_meanwhile(path)
         before = Path(*here, [*rest.moves[:k], moves[:at]])

@@ -145,7 +145,7 @@ def joined(parts: Iterable[Runs]) -> Runs:
 
 def consumed(moves: Moves) -> tuple[int, int]:
     """How many letters of the query and of the target a piece of a path consumes."""
-    if moves.max() > QUERY:
+    if moves.max(initial=0) > QUERY:
         raise InternalError(f"a path has a move {int(moves.max())}")
     target, query = np.count_nonzero(moves == TARGET), np.count_nonzero(moves == QUERY)
     return len(moves) - int(target), len(moves) - int(query)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, wait
 from dataclasses import replace
 from typing import Any
 
@@ -14,12 +13,12 @@ import pyopencl as cl
 import pytest
 from failing import failing
 from helpers import device_has
+from joining import waiting
 from saving import key
 from speculating import every_plan, pairs, plan_of
 
 import pysw_cl
 from pysw_cl.drivers import parallel_traceback
-from pysw_cl.drivers.problem import Path, PathReader
 from pysw_cl.engines.wavefront.engine import WavefrontEngine
 from pysw_cl.errors import DeviceError, RecomputedWarning
 from pysw_cl.opencl import several as named
@@ -51,27 +50,16 @@ class Several:
         self.runtimes: list[Runtime] = made
         self.joined: list[int] = []
         self.left_out = 0
-        joining = parallel_traceback._joining
+        joining = waiting(parallel_traceback._joining, self.joined)
 
         def tracers(engine: WavefrontEngine) -> list[WavefrontEngine]:
             return [engine, *(WavefrontEngine(one, engine.plan) for one in self.runtimes)]
-
-        def all_done(front: Future[Any], reader: PathReader) -> Callable[[Path], None]:
-            join = joining(front, reader)
-
-            def waited(path: Path) -> None:
-                wait([front])
-                before = len(path.moves)
-                join(path)
-                self.joined += [len(one) for one in path.moves[before:]]
-
-            return waited
 
         def left_out(engine: Any, error: Exception) -> None:
             self.left_out += 1
 
         monkeypatch.setattr(WavefrontEngine, "tracers", property(tracers))
-        monkeypatch.setattr(parallel_traceback, "_joining", all_done)
+        monkeypatch.setattr(parallel_traceback, "_joining", joining)
         monkeypatch.setattr(parallel_traceback, "left_out", left_out)
 
 
